@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 lowest faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook docs audit format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 lowest faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook docs audit format public-api settings clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -128,6 +128,9 @@ format: setup ## Format the code and mend what ruff can mend
 
 public-api: setup ## Write public-api.txt anew
 	$(PY) scripts/public_api.py --write
+
+settings: setup ## Write the tables of docs/settings.md again
+	$(PY) -m scripts.runtime_settings --write
 
 clean: ## Remove everything that was made here, the environments too
 	rm -rf .venv .venv-4.3 .venv-lowest .venv-audit .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -17,6 +17,7 @@ PAGES = (
     "docs/metadata-tables.md",
     "docs/maintenance.md",
     "docs/lineage.md",
+    "docs/settings.md",
     "docs/sql.md",
 )
 _BLOCK = re.compile(r"^```(python|sql)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -37,7 +37,7 @@ from iceberg_spark.spark.row_level.inner_fields import (
 )
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.active_session import is_case_sensitive
-from iceberg_spark.spark.session.write_defaults import session_write_defaults
+from iceberg_spark.spark.session.option_defaults import session_write_defaults
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spark.sql.table_planner import is_selector
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES

@@ -34,6 +34,7 @@ from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.asked_once import asking_once
+from iceberg_spark.spark.session.option_defaults import session_read_defaults
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.table_names import given_parts, name_parts
@@ -143,7 +144,8 @@ def native_frame(
     these do. Raises what the data source raises for the same options.
     """
     zone = {} if "time-zone" in {key.lower() for key in options} else _zone(session)
-    parsed = read_options({**zone, **options, "path": table}, plain=False, others=CHANGE_TIMES)
+    given = {**session_read_defaults(session), **zone, **options, "path": table}
+    parsed = read_options(given, plain=False, others=CHANGE_TIMES)
     settings = partial(session_catalog, session)
     pinned, loaded = load(parsed.path, with_settings(parsed.path, parsed.storage, settings))
     name = split_name(parsed.path)[1]

@@ -19,8 +19,8 @@ from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.session.option_defaults import session_write_defaults
 from iceberg_spark.spark.session.session_catalogs import session_catalog
-from iceberg_spark.spark.session.write_defaults import session_write_defaults
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionField
 from iceberg_spark.spec.quoted_name import quoted

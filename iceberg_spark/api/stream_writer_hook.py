@@ -23,9 +23,9 @@ from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.option_defaults import session_write_defaults
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.session.session_catalogs import session_catalog
-from iceberg_spark.spark.session.write_defaults import session_write_defaults
 from iceberg_spark.spark.sql.enabled_sessions import enabled_as
 from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spec.snapshot import MAIN_BRANCH

@@ -36,7 +36,7 @@ def _default_of(option: str, effect: str) -> RuntimeName:
 
 
 _NO_VECTORS = "Rows are read as columns always."
-_NO_EXECUTOR_CACHE = "Each task decodes the deletes of its own files."
+_OWN_CACHE = "Decoded deletes are in a cache of this library, which has no settings."
 _NO_LOCALITY = "Spark places the tasks of the native engine; workers have no preferred host."
 _NO_PLANNING_JOB = "The driver plans all manifests as columns."
 _NO_ASYNC = "A micro-batch is planned when Spark asks for it."
@@ -72,12 +72,12 @@ SESSION_SETTINGS = (
     _accepted("spark.sql.iceberg.data-planning-mode", _NO_PLANNING_JOB),
     _accepted("spark.sql.iceberg.delete-planning-mode", _NO_PLANNING_JOB),
     _accepted("spark.sql.iceberg.locality.enabled", _NO_LOCALITY),
-    _accepted("spark.sql.iceberg.executor-cache.enabled", _NO_EXECUTOR_CACHE),
-    _accepted("spark.sql.iceberg.executor-cache.delete-files.enabled", _NO_EXECUTOR_CACHE),
-    _accepted("spark.sql.iceberg.executor-cache.timeout", _NO_EXECUTOR_CACHE),
-    _accepted("spark.sql.iceberg.executor-cache.max-entry-size", _NO_EXECUTOR_CACHE),
-    _accepted("spark.sql.iceberg.executor-cache.max-total-size", _NO_EXECUTOR_CACHE),
-    _accepted("spark.sql.iceberg.executor-cache.locality.enabled", _NO_EXECUTOR_CACHE),
+    _accepted("spark.sql.iceberg.executor-cache.enabled", _OWN_CACHE),
+    _accepted("spark.sql.iceberg.executor-cache.delete-files.enabled", _OWN_CACHE),
+    _accepted("spark.sql.iceberg.executor-cache.timeout", _OWN_CACHE),
+    _accepted("spark.sql.iceberg.executor-cache.max-entry-size", _OWN_CACHE),
+    _accepted("spark.sql.iceberg.executor-cache.max-total-size", _OWN_CACHE),
+    _accepted("spark.sql.iceberg.executor-cache.locality.enabled", _OWN_CACHE),
     _accepted(
         "spark.sql.iceberg.planning.preserve-data-grouping",
         "Spark's joins of a table's partitions without a shuffle need a source in Java.",
@@ -117,7 +117,10 @@ READ_OPTIONS = (
     RuntimeName("end-snapshot-id", "Rows that were appended up to this snapshot."),
     RuntimeName("start-timestamp", "Of the changes of a table (`t#changes`): since when (ms)."),
     RuntimeName("end-timestamp", "Of the changes of a table (`t#changes`): until when (ms)."),
-    RuntimeName("split-size", "Bytes that a task should read."),
+    RuntimeName(
+        "split-size",
+        "Bytes of an Arrow engine's task; Spark's reader has `spark.sql.files.maxPartitionBytes`.",
+    ),
     RuntimeName("lookback", "How many open groups a split may still go to."),
     RuntimeName("file-open-cost", "The least bytes that a file counts as."),
     RuntimeName("batch-size", "Rows that the Arrow engine reads at a time."),

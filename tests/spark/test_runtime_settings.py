@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
@@ -236,3 +237,31 @@ def test_settings_that_java_has_and_unknown_ones_change_nothing(lake: Any) -> No
     with settings(lake, **{"vectorization.enabled": "false", "no.such": "1"}):
         lake.sql("INSERT INTO lake.db.t VALUES (1, 'a')")
         assert lake.sql("SELECT * FROM lake.db.t").count() == 1
+
+
+def test_a_setting_cuts_what_tasks_read(lake: Any) -> None:
+    table = table_of(lake, properties={"write.format.default": "avro"})
+    for _ in range(3):
+        table.append(pa.table({"id": [1, 2], "region": ["a", "b"]}))
+    with settings(lake, **{"read.split-size": "100000"}):
+        for frame in (
+            lake.table("lake.db.t"),
+            lake.sql("SELECT * FROM lake.db.t"),
+            lake.read.format("pyiceberg-lite").load("lake.db.t"),
+        ):
+            assert tasks_of(frame) == 3
+        assert tasks_of(lake.read.option("split-size", "1000000000").table("lake.db.t")) == 1
+    assert tasks_of(lake.table("lake.db.t")) == 1
+
+
+def tasks_of(frame: Any) -> int:
+    return frame.select(sf.spark_partition_id().alias("task")).distinct().count()
+
+
+def test_read_options_of_java_without_effect_change_nothing(lake: Any) -> None:
+    table_of(lake).append(pa.table({"id": [1], "region": ["a"]}))
+    options = {
+        "vectorization-enabled": "false", "locality": "true", "aggregate-push-down-enabled": "false"
+    }  # fmt: skip
+    assert lake.read.options(**options).table("lake.db.t").count() == 1
+    assert lake.read.format("pyiceberg-lite").options(**options).load("lake.db.t").count() == 1

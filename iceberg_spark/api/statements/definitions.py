@@ -37,7 +37,7 @@ from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.session.active_session import is_case_sensitive
-from iceberg_spark.spark.session.write_defaults import session_write_defaults
+from iceberg_spark.spark.session.option_defaults import session_write_defaults
 from iceberg_spark.spark.sql.statements.columns import Column
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES

@@ -16,7 +16,7 @@ from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.commits.made_branch import branch_removed_if_refused
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.session.active_session import is_case_sensitive
-from iceberg_spark.spark.session.write_defaults import session_write_defaults
+from iceberg_spark.spark.session.option_defaults import session_write_defaults
 from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spark.sql.wap_branch import wap_branch, wap_id
 from iceberg_spark.spec.schema import Schema

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.scan.change_bounds import CHANGE_TIMES, is_changes, refuse_change_times
 from iceberg_spark.scan.read_options import ReadOptions, read_options
@@ -19,9 +21,14 @@ _SAID_BY_THE_QUERY = {
 
 
 def asked_by_options(
-    reference: TableReference, selector: str | None, time_zone: str | None
+    reference: TableReference,
+    selector: str | None,
+    time_zone: str | None,
+    defaults: Mapping[str, str],
 ) -> ReadOptions:
     """Return what `WITH (...)` says: options of a load, moments in the time zone of the session.
+
+    `defaults` are the options that the session's settings name.
 
     Raises InvalidOptionError for one that is not known, and for what a query says itself.
     """
@@ -36,7 +43,7 @@ def asked_by_options(
     if not is_changes(selector):
         refuse_change_times(options)
     zone = {} if time_zone is None else {"time-zone": time_zone}
-    given = {**zone, **options, "path": reference.name}
+    given = {**defaults, **zone, **options, "path": reference.name}
     asked = read_options(given, plain=False, others=CHANGE_TIMES)
     if asked.storage:
         name = next(iter(asked.storage))

@@ -34,6 +34,7 @@ from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_rows
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.session.asked_once import setting
+from iceberg_spark.spark.session.option_defaults import session_read_defaults
 from iceberg_spark.spark.sql.asked_options import asked_by_options
 from iceberg_spark.spark.sql.constants import has_constants, worked_out
 from iceberg_spark.spark.sql.hidden_columns import hidden_columns
@@ -137,6 +138,7 @@ class AskedQuery:
     commas_bind_less: bool
     case_sensitive: bool
     time_zone: str | None
+    read_defaults: Mapping[str, str]
 
     @classmethod
     def of(cls, spark: SparkSession, parsed: ParsedQuery) -> Self:
@@ -150,6 +152,7 @@ class AskedQuery:
             str(precedence).lower() == "true",
             is_case_sensitive(spark),
             session_time_zone(spark),
+            session_read_defaults(spark),
         )
 
     @property
@@ -173,7 +176,8 @@ class TablePlanner:
         Raises InvalidInputError for what says twice which snapshot is read.
         """
         choice, as_of = selected(selector), self._as_of()
-        asked = asked_by_options(self.reference, selector, self.asked.time_zone)
+        defaults = self.asked.read_defaults
+        asked = asked_by_options(self.reference, selector, self.asked.time_zone, defaults)
         if asked.given and (choice or as_of):
             raise InvalidInputError(
                 f"{self.reference.name}: its options say which snapshot is read, so leave out what "
@@ -185,7 +189,8 @@ class TablePlanner:
         if selector and not choice:
             return self._metadata_table(loaded, selector, as_of)
         made = self._planned(loaded, {**choice, **as_of} or self._wap(loaded))
-        split = asked.split(loaded.metadata) if self.reference.options else None
+        has_split = bool(self.reference.options or defaults)
+        split = asked.split(loaded.metadata) if has_split else None
         return replace(made, split=split)
 
     def _wap(self, loaded: LoadedTable) -> dict[str, Any]:

@@ -24,7 +24,10 @@ def events(tmp_path: Path) -> ice.Table:
     return table
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/sql.md"])
+ALL_WITH_SPARK = ("docs/settings.md", "docs/sql.md")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ALL_WITH_SPARK])
 @pytest.mark.usefixtures("events")
 def test_examples_run(page: str, tmp_path: Path):
     chosen = [block for block in blocks(page) if not needs_spark(block)]

@@ -1,0 +1,25 @@
+"""The options that a session's settings are the defaults of."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.spark.session.asked_once import once, setting
+from iceberg_spark.spark.session.prefixed_settings import prefixed_settings
+from iceberg_spark.spec.runtime_names import READ_SPLIT_SIZE, SESSION_PREFIX, write_defaults
+
+
+def session_read_defaults(session: SparkSession) -> dict[str, str]:
+    """Return the read options that settings name (Java: SparkReadConf)."""
+    size = setting(session, READ_SPLIT_SIZE, None)
+    return {} if size is None else {"split-size": size}
+
+
+def session_write_defaults(session: SparkSession) -> dict[str, str]:
+    """Return the write options that settings name (Java: SparkWriteConf)."""
+    return dict(once(session, "write defaults", lambda: _write_defaults(session)))
+
+
+def _write_defaults(session: SparkSession) -> dict[str, str]:
+    settings = prefixed_settings(session, SESSION_PREFIX)
+    return write_defaults({f"{SESSION_PREFIX}{name}": text for name, text in settings.items()})
