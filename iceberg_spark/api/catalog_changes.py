@@ -191,7 +191,9 @@ def _drop_database(
 
 def _list_views(spark: SparkSession, name: Name, pattern: str | None = None) -> list[Table]:
     rows = run_command(spark, ShowViews(name, pattern)).collect()
-    return [Table(row[1], name[0], list(name[1:]), None, "VIEW", False) for row in rows]
+    return [
+        Table(row[1], name[0], list(name[1:]), None, "VIEW", False) for row in rows if not row[2]
+    ]
 
 
 def _list_catalogs(own: Method) -> Method:

@@ -12,6 +12,7 @@ from pyspark.sql.catalog import Column, Database, Table
 from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.statements.current import use
 from iceberg_spark.api.statements.in_catalogs import matching, shown_properties
+from iceberg_spark.api.statements.shown_details import table_type
 from iceberg_spark.api.statements.target import Name, catalog_named, names_ours, new_target
 from iceberg_spark.api.statements.views import view_at
 from iceberg_spark.api.table import Table as OurTable
@@ -141,7 +142,7 @@ def _table_exists(spark: SparkSession, name: Name) -> bool:
 
 def _get_table(spark: SparkSession, name: Name) -> Table:
     found = _table_or_view(spark, name)
-    kind = "VIEW" if isinstance(found, View) else "MANAGED"
+    kind = "VIEW" if isinstance(found, View) else table_type(found)
     return _shown(name, found.properties.get("comment"), kind)
 
 

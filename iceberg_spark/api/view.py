@@ -114,7 +114,6 @@ def new_view(
     session = on_spark.needed_session(spark)
     found = on_spark.analysed_view(session, catalog, identifier, text, namespace)
     engine = f"Spark {found.spark_version}"
-    queried = [one.name for one in found.schema.fields]
     version = ViewVersion(
         1,
         int(time.time() * 1000),
@@ -124,34 +123,37 @@ def new_view(
         summary=_SUMMARY,
     )
     return NewView(
-        _named(found.schema, columns),
+        _named(found.schema, found.names, columns),
         version,
         {
             "create_engine_version": engine,
             "engine_version": engine,
             **properties,
-            QUERY_COLUMN_NAMES: ",".join(queried),
+            QUERY_COLUMN_NAMES: ",".join(found.names),
         },
     )
 
 
-def _named(schema: Schema, columns: Sequence[str] | Mapping[str, str]) -> Schema:
-    """Return columns under the names, and with the comments, that they are to have."""
-    given = schema.fields
+def _named(
+    schema: Schema, queried: Sequence[str], columns: Sequence[str] | Mapping[str, str]
+) -> Schema:
+    """Return columns under the names, and with the comments, that they are to have.
+
+    `queried` are their names in the query.
+    """
     if isinstance(columns, str):
         raise InvalidTypeError("A view's columns are a list of names, or names with comments")
-    if columns:
-        names = list(columns)
-        if len(names) != len(given):
-            raise InvalidInputError(
-                f"{len(names)} columns are named, and the query gives {len(given)}: "
-                f"{', '.join(one.name for one in given)}"
-            )
-        docs = columns if isinstance(columns, Mapping) else {}
-        given = tuple(
-            replace(one, name=name, doc=docs.get(name) or one.doc)
-            for one, name in zip(given, names, strict=True)
+    names = list(columns or queried)
+    if len(names) != len(queried):
+        raise InvalidInputError(
+            f"{len(names)} columns are named, and the query gives {len(queried)}: "
+            f"{', '.join(queried)}"
         )
+    docs = columns if isinstance(columns, Mapping) else {}
+    given = tuple(
+        replace(field, name=name, doc=docs.get(name) or field.doc)
+        for field, name in zip(schema.fields, names, strict=True)
+    )
     seen: set[str] = set()
     for one in given:
         if one.name.lower() in seen:

@@ -68,10 +68,16 @@ STEPS: list[tuple[str, Callable[[Any, str], Any]]] = [
             t, None, "avro", rows(spark).schema, "some text", foo="bar"
         ),
     ),
-    ("b", lambda spark, t: rows(spark).write.bucketBy(4, "id").saveAsTable(t)),
-    ("b", lambda spark, t: rows(spark).write.bucketBy(4, "id").mode("append").saveAsTable(t)),
-    ("b", lambda spark, t: rows(spark).write.bucketBy(2, ["s"]).mode("overwrite").saveAsTable(t)),
-    ("b", lambda spark, t: rows(spark).write.bucketBy(3, "s").mode("ignore").saveAsTable(t)),
+    ("bucketed", lambda spark, t: rows(spark).write.bucketBy(4, "id").saveAsTable(t)),
+    (
+        "bucketed",
+        lambda spark, t: rows(spark).write.bucketBy(4, "id").mode("append").saveAsTable(t),
+    ),
+    (
+        "bucketed",
+        lambda spark, t: rows(spark).write.bucketBy(2, ["s"]).mode("overwrite").saveAsTable(t),
+    ),
+    ("bucketed", lambda spark, t: rows(spark).write.bucketBy(3, "s").mode("ignore").saveAsTable(t)),
     ("pb", lambda spark, t: rows(spark).write.partitionBy("s").bucketBy(4, "id").saveAsTable(t)),
     ("o", lambda spark, t: saved(spark, t, "error", foo="bar", overwriteSchema="true")),
     ("o2", lambda spark, t: rows(spark).writeTo(t).option("foo", "bar").create()),

@@ -418,7 +418,7 @@ def test_patterns_are_regular_expressions_and_odd_names_are_shown_in_backticks(
     assert run("SHOW TABLES IN st.`a-b`") == [("`a-b`", "t", False)]
     assert ("Namespace Name", "`a-b`") in run("DESCRIBE NAMESPACE st.`a-b`")
     run("CREATE VIEW st.`a-b`.v AS SELECT 1 AS id")
-    assert run("SHOW VIEWS IN st") == [("`a-b`", "v", False)]
+    assert ("`a-b`", "v", False) in run("SHOW VIEWS IN st")
     run("USE st.`a-b`")
     assert run("SHOW CURRENT NAMESPACE") == [("st", "`a-b`")]
 

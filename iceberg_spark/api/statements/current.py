@@ -26,6 +26,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowCurrentNamespace,
     ShowNamespaces,
     ShowTables,
+    ShowTablesExtended,
     Use,
 )
 from iceberg_spark.spark.sql.statements.namespaces import (
@@ -34,6 +35,7 @@ from iceberg_spark.spark.sql.statements.namespaces import (
     DropNamespace,
 )
 from iceberg_spark.spark.sql.statements.read import Command
+from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
 from iceberg_spark.spark.sql.statements.views import CreateView, ShowViews
 
 _PROCEDURES = "system"
@@ -51,7 +53,13 @@ def with_whole_names(spark: SparkSession, command: Command) -> Command:
             return replace(command, name=whole_namespace(spark, command.name))
         case CommentOn():
             return replace(command, name=whole_name(spark, command.name))
-        case ShowTables(namespace) | ShowViews(namespace):
+        case (
+            ShowTables(namespace)
+            | ShowViews(namespace)
+            | ShowTablesExtended(namespace)
+            | ShowFunctions(namespace)
+            | ShowProcedures(namespace)
+        ):
             return replace(command, namespace=_listed(spark, current, namespace))
         case ShowNamespaces():
             parent = command.parent or current[:1]
@@ -71,6 +79,8 @@ def _listed(spark: SparkSession, current: Name, namespace: Name) -> Name:
         raise InvalidInputError(
             f"USE chose catalog {current[0]} without a namespace: say IN {current[0]}.NAME"
         )
+    if len(namespace) == 1 and namespace[0].lower() == _PROCEDURES:
+        return (current[0], *namespace)
     return whole_namespace(spark, namespace)
 
 

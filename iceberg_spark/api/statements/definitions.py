@@ -10,6 +10,7 @@ from iceberg_spark.api.new_table import create
 from iceberg_spark.api.statements.acting_properties import check_new_properties
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.column_types import defaults_of, has_wall_clocks
+from iceberg_spark.api.statements.shown_details import EXTERNAL
 from iceberg_spark.api.statements.table_options import with_options
 from iceberg_spark.api.statements.target import Target, new_target, properties_at
 from iceberg_spark.catalog.catalog import Catalog
@@ -303,6 +304,6 @@ def columns_of(query: DataFrame, catalog: Catalog) -> Schema:
 
 
 def _properties(statement: CreateTable) -> dict[str, str]:
-    if statement.comment is None:
-        return statement.properties
-    return {**statement.properties, _COMMENT: statement.comment}
+    external = {EXTERNAL: "true"} if statement.is_external else {}
+    comment = {} if statement.comment is None else {_COMMENT: statement.comment}
+    return {**statement.properties, **external, **comment}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
@@ -11,6 +12,11 @@ from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 from iceberg_spark.spec.schema import Schema
 
 _WORD = "DEFAULT"
+_SET_OPERATIONS = (("UNION",), ("INTERSECT",), ("EXCEPT",), ("MINUS",))
+_BEHIND_SELECTED = (
+    ("FROM",), ("WHERE",), ("GROUP",), ("HAVING",), ("WINDOW",), ("LATERAL",), ("ORDER",),
+    ("SORT",), ("CLUSTER",), ("DISTRIBUTE",), ("LIMIT",), ("OFFSET",), *_SET_OPERATIONS,
+)  # fmt: skip
 
 
 def value_or_default(schema: Schema, column: str, text: str, *, case_sensitive: bool) -> str:
@@ -31,19 +37,60 @@ def rows_with_defaults(
     cursor = Cursor(query, tokens_of(query, dialect), dialect)
     if _WORD not in query.upper() or not cursor.takes("VALUES"):
         return query
+    rows = [row.brackets().items() if row.sees_open() else [row] for row in cursor.items()]
+    defaults = partial(_defaults, columns=columns, schema=schema, case_sensitive=case_sensitive)
+    return _replaced(query, [found for row in rows for found in defaults(row)])
+
+
+def selected_with_defaults(
+    query: str, columns: Sequence[str], schema: Schema, dialect: Dialect, *, case_sensitive: bool
+) -> str:
+    """Return `SELECT 1, DEFAULT FROM t` with the defaults of the columns in these places.
+
+    Any other query is given as it is, also one with UNION or DISTINCT, as in Spark. Raises
+    InvalidInputError for a place without a column.
+    """
+    if _WORD not in query.upper():
+        return query
+    cursor = Cursor(query, tokens_of(query, dialect), dialect)
+    while cursor.sees_open():
+        cursor = cursor.brackets()
+    if cursor.sees("FROM"):
+        cursor.until(("SELECT",))
+    if not cursor.takes("SELECT") or cursor.sees("DISTINCT"):
+        return query
+    items = cursor.before(*_BEHIND_SELECTED).items()
+    while not cursor.at_end:
+        cursor.before(*_SET_OPERATIONS)
+        if any(cursor.takes(*words) for words in _SET_OPERATIONS):
+            return query
+    found = _defaults(items, columns=columns, schema=schema, case_sensitive=case_sensitive)
+    return _replaced(query, found)
+
+
+def _defaults(
+    items: Sequence[Cursor], *, columns: Sequence[str], schema: Schema, case_sensitive: bool
+) -> list[tuple[int, str]]:
+    """Return where items are DEFAULT, and the value of the column in each of these places."""
+    found = []
+    has_star = False
+    for place, item in enumerate(items):
+        has_star = has_star or item.needed().endswith("*")
+        start = item.position
+        if not (item.takes(_WORD) and item.at_end):
+            continue
+        column = len(columns) - len(items) + place if has_star else place
+        if not 0 <= column < len(columns):
+            raise InvalidInputError(f"{len(columns)} columns are there: {', '.join(columns)}")
+        name = columns[column]
+        value = value_or_default(schema, name, _WORD, case_sensitive=case_sensitive)
+        found.append((start, value))
+    return found
+
+
+def _replaced(query: str, values: Sequence[tuple[int, str]]) -> str:
     pieces, at = [], 0
-    for row in cursor.items():
-        items = row.brackets().items() if row.sees_open() else [row]
-        for place, item in enumerate(items):
-            if not item.sees(_WORD) or item.needed().strip() != item.text[item.position :]:
-                continue
-            start = item.position
-            item.takes(_WORD)
-            if not item.at_end:
-                continue
-            if place >= len(columns):
-                raise InvalidInputError(f"{len(columns)} columns are there: {', '.join(columns)}")
-            value = value_or_default(schema, columns[place], _WORD, case_sensitive=case_sensitive)
-            pieces += [query[at:start], value]
-            at = start + len(_WORD)
+    for start, value in values:
+        pieces += [query[at:start], value]
+        at = start + len(_WORD)
     return "".join([*pieces, query[at:]])

@@ -8,11 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.statements.answers import nothing, rows_of
-from iceberg_spark.api.statements.shown_details import shown_name
+from iceberg_spark.api.statements.shown_details import facts, shown_name
 from iceberg_spark.api.statements.target import catalog_named, new_target
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
 from iceberg_spark.io.location import parent
+from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.session.redaction import without_secrets
 from iceberg_spark.spark.session.session_catalogs import catalog_names
 from iceberg_spark.spark.sql.statements.listings import (
@@ -20,6 +21,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowCatalogs,
     ShowNamespaces,
     ShowTables,
+    ShowTablesExtended,
 )
 from iceberg_spark.spark.sql.statements.namespaces import (
     AlterNamespace,
@@ -69,6 +71,36 @@ def show_tables(spark: SparkSession, statement: ShowTables) -> DataFrame:
     place = shown_name(namespace)
     rows = [(place, name, False) for name in matching(names, statement.pattern)]
     return rows_of(spark, "namespace string, tableName string, isTemporary boolean", rows)
+
+
+def show_tables_extended(
+    spark: SparkSession, statement: ShowTablesExtended, sparks: DataFrame
+) -> DataFrame:
+    """List tables with what DESCRIBE says of each, and the temporary views among Spark's own rows.
+
+    Columns are namespace, tableName, isTemporary and information (Spark: ShowTablesExtendedExec).
+    """
+    catalog, namespace = _place(spark, statement.namespace)
+    names = [table[-1] for table in catalog.list_tables(namespace)]
+    rows = [
+        (shown_name(namespace), name, False, _information(spark, catalog, (*namespace, name)))
+        for name in matching(names, statement.pattern)
+    ]
+    rows += [tuple(row) for row in sparks.collect() if row.isTemporary]
+    columns = "namespace string, tableName string, isTemporary boolean, information string"
+    return rows_of(spark, columns, rows)
+
+
+def _information(spark: SparkSession, catalog: TableCatalog, name: tuple[str, ...]) -> str:
+    table = catalog.load_table(name)
+    facts_of_table = {
+        "Catalog": catalog.name,
+        "Namespace": shown_name(name[:-1]),
+        "Table": name[-1],
+        **facts(spark, table),
+        "Schema": to_spark(table.schema()).treeString(),
+    }
+    return "".join(f"{label}: {text}\n" for label, text in facts_of_table.items())
 
 
 def show_namespaces(spark: SparkSession, statement: ShowNamespaces) -> DataFrame:

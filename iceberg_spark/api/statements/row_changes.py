@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
@@ -15,7 +17,10 @@ from iceberg_spark.api.statements.assigned import (
     target_relation,
     values_of,
 )
-from iceberg_spark.api.statements.given_defaults import rows_with_defaults
+from iceberg_spark.api.statements.given_defaults import (
+    rows_with_defaults,
+    selected_with_defaults,
+)
 from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.partition_values import check_once, check_types, with_values
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
@@ -29,7 +34,7 @@ from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
 from iceberg_spark.spark.sql.own_names import Around
-from iceberg_spark.spark.sql.query import plan_query
+from iceberg_spark.spark.sql.query import Query, plan_query
 from iceberg_spark.spark.sql.statements.rows import (
     Delete,
     Insert,
@@ -57,25 +62,53 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
 
     Raises InvalidSchemaError where the columns don't fit.
     """
+    return insert_all(spark, [statement])
+
+
+def insert_all(spark: SparkSession, statements: Sequence[Insert]) -> DataFrame:
+    """Put rows into several tables, each in a commit of its own.
+
+    Nothing is written before all queries are analysed, and all read the versions from before.
+    Raises InvalidSchemaError where the columns of one don't fit.
+    """
+    for planned in [_planned(spark, statement) for statement in statements]:
+        _write(spark, planned)
+    return nothing(spark)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedInsert:
+    """An insert whose rows are planned; `fixed` are the values of PARTITION."""
+
+    statement: Insert
+    goes: Landing
+    rows: DataFrame
+    fixed: Mapping[str, str]
+
+
+def _planned(spark: SparkSession, statement: Insert) -> _PlannedInsert:
     _check_options(statement.options)
     goes = landing(spark, statement.table, statement.options)
     fixed = _partition_values(spark, goes, statement)
-    query = _query(spark, goes, statement, fixed)
-    rows = plan_query(spark, query, seen=goes.seen).frame(spark)
+    rows = _rows(spark, goes, statement, fixed)
     if statement.schema_evolution:
         goes = goes.with_columns(from_spark(rows.schema))
     matched = _matched(goes, statement, rows, fixed)
+    return _PlannedInsert(statement, goes, matched, fixed)
+
+
+def _write(spark: SparkSession, planned: _PlannedInsert) -> None:
+    goes, statement = planned.goes, planned.statement
     with goes.verbs(appends=not statement.overwrites) as verbs:
         if statement.overwrites:
-            _overwrite(spark, verbs, goes, statement, matched, fixed)
+            _overwrite(spark, verbs, planned)
         else:
             verbs.append(
-                matched,
+                planned.rows,
                 branch=goes.branch,
                 snapshot_properties=goes.properties,
                 case_sensitive=goes.case_sensitive,
             )
-    return nothing(spark)
 
 
 def _check_options(options: Mapping[str, str]) -> None:
@@ -86,15 +119,28 @@ def _check_options(options: Mapping[str, str]) -> None:
     known_options(options, TABLE_FILE_OPTIONS, (SNAPSHOT_PROPERTY,))
 
 
-def _query(spark: SparkSession, goes: Landing, statement: Insert, fixed: Mapping[str, str]) -> str:
-    """Return the query with the defaults that VALUES ask for."""
-    return rows_with_defaults(
-        statement.query,
-        _columns(goes, statement, fixed),
-        goes.schema,
-        session_dialect(spark),
-        case_sensitive=goes.case_sensitive,
-    )
+def _rows(
+    spark: SparkSession, goes: Landing, statement: Insert, fixed: Mapping[str, str]
+) -> DataFrame:
+    """Return the query's rows with the defaults that VALUES or SELECT ask for.
+
+    In SELECT a column of the name `default` comes before the keyword, as in Spark.
+    """
+    columns, dialect = _columns(goes, statement, fixed), session_dialect(spark)
+    case = goes.case_sensitive
+    query = rows_with_defaults(statement.query, columns, goes.schema, dialect, case_sensitive=case)
+    selected = selected_with_defaults(query, columns, goes.schema, dialect, case_sensitive=case)
+    rows = plan_query(spark, query, seen=goes.seen)
+    if selected == query or _is_resolved(rows, spark):
+        return rows.frame(spark)
+    return plan_query(spark, selected, seen=goes.seen).frame(spark)
+
+
+def _is_resolved(query: Query, spark: SparkSession) -> bool:
+    try:
+        return bool(query.frame(spark).columns)
+    except AnalysisException:
+        return False
 
 
 def _columns(goes: Landing, statement: Insert, fixed: Mapping[str, str]) -> list[str]:
@@ -103,17 +149,11 @@ def _columns(goes: Landing, statement: Insert, fixed: Mapping[str, str]) -> list
     return list(statement.columns) or every
 
 
-def _overwrite(
-    spark: SparkSession,
-    verbs: RowVerbs,
-    goes: Landing,
-    statement: Insert,
-    rows: DataFrame,
-    fixed: Mapping[str, str],
-) -> None:
+def _overwrite(spark: SparkSession, verbs: RowVerbs, planned: _PlannedInsert) -> None:
     """Replace what REPLACE WHERE says, partitions that get rows (dynamic), or the static values."""
+    goes, rows = planned.goes, planned.rows
     given = goes.branch, goes.properties
-    where = statement.replace_where
+    where = planned.statement.replace_where
     if where is None and str(spark.conf.get(_MODE, "static")).lower() == "dynamic":
         verbs.dynamic_partition_overwrite(
             rows,
@@ -124,7 +164,7 @@ def _overwrite(
         return
     verbs.overwrite(
         rows,
-        with_values(spark, goes.table.schema(), fixed)
+        with_values(spark, goes.table.schema(), planned.fixed)
         if where is None
         else told_rows(spark, where),
         branch=given[0],

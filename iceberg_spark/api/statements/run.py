@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeAlias, cast
 
 from pyspark.errors import AnalysisException, ParseException
@@ -26,10 +27,9 @@ from iceberg_spark.api.statements.current import (
     with_whole_names,
 )
 from iceberg_spark.api.statements.session_state import set_variables
-from iceberg_spark.api.statements.shown_partitions import show_partitions
-from iceberg_spark.api.statements.shown_parts import of_whole_table, shown_part
-from iceberg_spark.api.statements.target import names_ours, table_above, target
-from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedError
+from iceberg_spark.api.statements.shown import show
+from iceberg_spark.api.statements.target import names_ours
+from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.spark.session.asked_once import asking_anew
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments, with_versions
@@ -44,16 +44,11 @@ from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTab
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     DescribeNamespace,
-    DescribeTable,
-    RefreshTable,
     ShowCatalogs,
-    ShowColumns,
-    ShowCreateTable,
     ShowCurrentNamespace,
     ShowNamespaces,
-    ShowPartitions,
-    ShowProperties,
     ShowTables,
+    ShowTablesExtended,
     Use,
 )
 from iceberg_spark.spark.sql.statements.namespaces import (
@@ -70,14 +65,24 @@ from iceberg_spark.spark.sql.statements.read import (
     TemporaryView,
     read_statement,
 )
-from iceberg_spark.spark.sql.statements.rows import Delete, Insert, Merge, Truncate, Update
+from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
+from iceberg_spark.spark.sql.statements.rows import (
+    Delete,
+    Insert,
+    Merge,
+    MultiInsert,
+    Truncate,
+    Update,
+)
 from iceberg_spark.spark.sql.statements.session_state import SetVariable
 from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spec.quoted_name import quoted
 
+_OF_SESSION = re.compile(r"\s*(CREATE(\s+OR\s+REPLACE)?|DROP)\s+TEMP(ORARY)?\b", re.IGNORECASE)
+"""Heads of statements about what the session alone has: after USE, names there are not ours."""
 OfQuery: TypeAlias = Explain | TemporaryView | CachedView
-Carried: TypeAlias = Command | Query | OfQuery | ShowCatalogs | SetVariable | Other
+Carried: TypeAlias = Command | MultiInsert | Query | OfQuery | ShowCatalogs | SetVariable | Other
 """What is carried out here: all but statements that hold another one as a text."""
 
 
@@ -98,7 +103,7 @@ def run_statement(
 
 def _at_once(
     spark: SparkSession,
-    statement: Command | OfQuery | ShowCatalogs | SetVariable | Other,
+    statement: Command | MultiInsert | OfQuery | ShowCatalogs | SetVariable | Other,
     text: str,
     args: Args,
 ) -> DataFrame:
@@ -115,6 +120,8 @@ def _at_once(
             return _other(spark, words, text, args)
         case ShowCatalogs():
             return in_catalogs.show_catalogs(spark, statement, _by_spark(spark, text, args))
+        case MultiInsert():
+            return _several_inserts(spark, statement, text, args)
         case Use() | ShowCurrentNamespace():
             return _current(spark, statement, text, args)
         case command:
@@ -127,11 +134,8 @@ def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
     match statement:
         case Explain(head):
             return query.frame(spark, args, head)
-        case TemporaryView(name, _, replaces, columns):
-            rows = query.frame(spark, args)
-            rows = rows.toDF(*columns) if columns else rows
-            (rows.createOrReplaceTempView if replaces else rows.createTempView)(quoted(name))
-            return nothing(spark)
+        case TemporaryView():
+            return _temporary_view(statement, query.frame(spark, args))
         case CachedView(head, name, options):
             query.frame(spark, args).createTempView(quoted(name))
             try:
@@ -139,6 +143,17 @@ def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
             except BaseException:  # a view that is not kept is not what was asked for
                 spark.catalog.dropTempView(name)
                 raise
+
+
+def _temporary_view(statement: TemporaryView, rows: DataFrame) -> DataFrame:
+    if statement.columns:
+        rows = rows.toDF(*statement.columns)
+    if statement.is_global:
+        creates, replaces = rows.createGlobalTempView, rows.createOrReplaceGlobalTempView
+    else:
+        creates, replaces = rows.createTempView, rows.createOrReplaceTempView
+    (replaces if statement.replaces else creates)(quoted(statement.name))
+    return nothing(rows.sparkSession)
 
 
 def _command(spark: SparkSession, command: Command, text: str, args: Args) -> DataFrame:
@@ -150,11 +165,29 @@ def _command(spark: SparkSession, command: Command, text: str, args: Args) -> Da
     return run_command(spark, command)
 
 
+def _several_inserts(
+    spark: SparkSession, statement: MultiInsert, text: str, args: Args
+) -> DataFrame:
+    if not mentions_ours(spark, text):
+        return _by_spark(spark, text, args)
+    if args:
+        bound = read_statement(with_arguments(spark, text, args), session_dialect(spark))
+        statement = cast(MultiInsert, bound)
+    inserts = [cast(Insert, with_whole_names(spark, one)) for one in statement.inserts]
+    others = [one.table for one in inserts if not names_ours(spark, one.table, 3)]
+    if others:
+        raise UnsupportedError(
+            f"{'.'.join(others[0])} is not an Iceberg table, and other tables here are: write each "
+            "with a statement of its own"
+        )
+    return row_changes.insert_all(spark, inserts)
+
+
 def _is_about_ours(spark: SparkSession, command: Command) -> bool:
     name = named_by(command)
-    if isinstance(command, ShowViews) and len(name) == 1:
+    if isinstance(command, ShowViews | ShowFunctions | ShowProcedures) and len(name) == 1:
         return chooses_ours(spark, Use(name))  # a database of Spark's may be called so too
-    if isinstance(command, ShowTables):
+    if isinstance(command, ShowTables | ShowTablesExtended):
         check_namespace(spark, name)
     return names_ours(spark, name, parts_needed(command))
 
@@ -181,7 +214,13 @@ def named_by(command: Command) -> tuple[str, ...]:
             return command.name
         case CommentOn():
             return command.name
-        case ShowTables(namespace) | ShowViews(namespace):
+        case (
+            ShowTables(namespace)
+            | ShowViews(namespace)
+            | ShowTablesExtended(namespace)
+            | ShowFunctions(namespace)
+            | ShowProcedures(namespace)
+        ):
             return namespace
         case ShowNamespaces(parent):
             return parent
@@ -196,11 +235,11 @@ def named_by(command: Command) -> tuple[str, ...]:
 def parts_needed(command: Command) -> int:
     """Return how many parts the name of a command has at least where it is about ours."""
     match command:
-        case ShowNamespaces() | ShowViews():
+        case ShowNamespaces() | ShowViews() | ShowFunctions() | ShowProcedures():
             return 1
         case CreateNamespace() | DropNamespace() | AlterNamespace() | DescribeNamespace():
             return 2
-        case ShowTables() | CommentOn(kind="namespace"):
+        case ShowTables() | ShowTablesExtended() | CommentOn(kind="namespace"):
             return 2
         case _:
             return 3
@@ -227,7 +266,7 @@ def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
     try:
         return _by_spark(spark, text, args)
     except AnalysisException as error:
-        if not mentions_ours(spark, text):
+        if _OF_SESSION.match(text) or not mentions_ours(spark, text):
             raise
         if isinstance(error, ParseException):
             raise UnreadableTextError(f"{text.strip()}: {error}") from error
@@ -243,7 +282,7 @@ def _by_spark(spark: SparkSession, text: str, args: Args) -> DataFrame:
 
 def run_command(spark: SparkSession, command: Command) -> DataFrame:
     """Carry a command out that is about tables of ours under their whole names."""
-    made = _definition(spark, command) or _rows(spark, command) or _listing(spark, command)
+    made = _definition(spark, command) or _rows(spark, command) or show(spark, command)
     return made or _of_namespace(spark, command)
 
 
@@ -282,53 +321,6 @@ def _rows(spark: SparkSession, command: Command) -> DataFrame | None:
             return row_changes.truncate(spark, command)
         case _:
             return None
-
-
-def _listing(spark: SparkSession, command: Command) -> DataFrame | None:
-    match command:
-        case ShowTables():
-            return in_catalogs.show_tables(spark, command)
-        case ShowNamespaces():
-            return in_catalogs.show_namespaces(spark, command)
-        case DescribeNamespace():
-            return in_catalogs.describe_namespace(spark, command)
-        case ShowViews():
-            return views.show_views(spark, command)
-        case DescribeTable() | ShowCreateTable() | ShowProperties() | ShowColumns():
-            return _shown(spark, command)
-        case ShowPartitions():
-            return show_partitions(spark, command)
-        case RefreshTable(name):
-            if table_above(spark, name) is None:
-                target(spark, name).table()
-            return nothing(spark)
-        case _:
-            return None
-
-
-def _shown(
-    spark: SparkSession, command: DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
-) -> DataFrame:
-    """Show a table or a part of one, or the view of that name where there is no such table."""
-    part = shown_part(spark, command)
-    if part is not None:
-        return part
-    command = of_whole_table(spark, command)
-    try:
-        match command:
-            case DescribeTable():
-                return shown_tables.describe_table(spark, command)
-            case ShowCreateTable():
-                return shown_tables.show_create_table(spark, command)
-            case ShowProperties():
-                return shown_tables.show_properties(spark, command)
-            case ShowColumns():
-                return shown_tables.show_columns(spark, command)
-    except (NoSuchTableError, NoSuchNamespaceError):
-        view = views.view_at(spark, command.table)
-        if view is None:
-            raise
-        return views.shown_view(spark, command, view)
 
 
 def _of_namespace(spark: SparkSession, command: Command) -> DataFrame:

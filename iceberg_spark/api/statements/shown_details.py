@@ -26,8 +26,10 @@ SAID_OTHERWISE = ("format", "current-snapshot-id", "sort-order", "identifier-fie
 """What is shown as properties, and is none that a table could be made with."""
 _FORMAT = "write.format.default"
 _OWNER = "owner"
+EXTERNAL = "external"
+"""The property that CREATE EXTERNAL TABLE gives a table."""
 _JAVAS = ("provider", "location", "format-version", *SAID_OTHERWISE)
-_SPARKS = (COMMENT, _OWNER, "external", "is_managed_location", "table_type", "collation")
+_SPARKS = (COMMENT, _OWNER, EXTERNAL, "is_managed_location", "table_type", "collation")
 _PLAIN = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 _Row = tuple[str, str, str]
 
@@ -59,26 +61,36 @@ def shown_properties(spark: SparkSession, table: Table) -> dict[str, str]:
 
 def details(spark: SparkSession, table: Table, name: str) -> list[_Row]:
     """Return the rows of DESCRIBE EXTENDED behind columns and partitioning."""
-    given = [("Comment", COMMENT), ("Owner", _OWNER)]
-    said = {label: table.properties[key] for label, key in given if key in table.properties}
-    properties = ",".join(f"{key}={value}" for key, value in shown_properties(spark, table).items())
-    rows = {
-        "Name": name,
-        "Type": "MANAGED",
-        "Comment": said.get("Comment"),
-        "Location": table.location(),
-        "Provider": "iceberg",
-        "Owner": said.get("Owner"),
-        "Table Properties": f"[{properties}]",
-    }
+    rows = {"Name": name, **facts(spark, table)}
     return [
         ("", "", ""),
         ("# Metadata Columns", "", ""),
         *_metadata_columns(table),
         ("", "", ""),
         ("# Detailed Table Information", "", ""),
-        *((label, text, "") for label, text in rows.items() if text is not None),
+        *((label, text, "") for label, text in rows.items()),
     ]
+
+
+def facts(spark: SparkSession, table: Table) -> dict[str, str]:
+    """Return what Spark says of a table besides its columns, by Spark's labels, in its order."""
+    given = {
+        "Comment": table.properties.get(COMMENT),
+        "Location": table.location(),
+        "Provider": "iceberg",
+        "Owner": table.properties.get(_OWNER),
+    }
+    properties = ",".join(f"{key}={value}" for key, value in shown_properties(spark, table).items())
+    return {
+        "Type": table_type(table),
+        **{label: text for label, text in given.items() if text is not None},
+        "Table Properties": f"[{properties}]",
+    }
+
+
+def table_type(table: Table) -> str:
+    """Return what Spark calls the type of a table."""
+    return "EXTERNAL" if table.properties.get(EXTERNAL) == "true" else "MANAGED"
 
 
 def _metadata_columns(table: Table) -> list[_Row]:

@@ -16,13 +16,14 @@ from iceberg_spark.api.view import View, views_of
 from iceberg_spark.catalog.catalog import view_if_there
 from iceberg_spark.errors import (
     InvalidInputError,
+    NoSuchNamespaceError,
     NoSuchViewError,
     UnsupportedError,
     ViewAlreadyExistsError,
 )
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.session.redaction import without_secrets
-from iceberg_spark.spark.sql.current_namespace import current_namespace
+from iceberg_spark.spark.sql.current_namespace import begins_with_catalog, current_namespace
 from iceberg_spark.spark.sql.statements.listings import (
     DescribeTable,
     ShowColumns,
@@ -68,14 +69,23 @@ def create_view(spark: SparkSession, statement: CreateView) -> DataFrame:
 
 
 def drop_view(spark: SparkSession, statement: DropView) -> DataFrame:
-    """Drop a view. Raises NoSuchViewError unless IF EXISTS is said."""
+    """Drop a view. Raises NoSuchViewError unless IF EXISTS is said.
+
+    A catalog without views has none of that name.
+    """
     place = _place(spark, statement.table)
     try:
-        views_of(place.catalog).drop(place.identifier)
-    except NoSuchViewError:
+        _drop(place)
+    except (NoSuchViewError, NoSuchNamespaceError):
         if not statement.if_exists:
             raise
     return nothing(spark)
+
+
+def _drop(place: Target) -> None:
+    if place.catalog.views is None:
+        raise NoSuchViewError(f"No view {place.path}: catalog '{place.catalog.name}' has none")
+    place.catalog.views.drop(place.identifier)
 
 
 def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
@@ -83,9 +93,8 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
     place = _place(spark, statement.table)
     views = views_of(place.catalog)
     if statement.new_name is not None:
-        new = statement.new_name
-        full = new if new[0] == statement.table[0] else (statement.table[0], *new)
-        views.rename(place.identifier, _place(spark, full).identifier)
+        new = _renamed(spark, statement.table, statement.new_name)
+        views.rename(place.identifier, _place(spark, new).identifier)
         return nothing(spark)
     base = views.load(place.identifier)
     for key in (*statement.updates, *statement.removals):
@@ -108,7 +117,8 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
 def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
     """List the views of a namespace, or of all in a catalog: namespace, viewName, isTemporary.
 
-    None of a catalog that has no views (Java: SparkCatalog.listViews).
+    None of a catalog that has no views (Java: SparkCatalog.listViews). The session's temporary
+    views follow, as in Spark.
     """
     catalog, namespace = catalog_named(spark, statement.namespace[0]), statement.namespace[1:]
     rows = []
@@ -118,6 +128,8 @@ def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
             rows += [(shown_name(place), name, False) for name in names]
     except UnsupportedError:
         rows = []
+    like = "" if statement.pattern is None else f" LIKE {text(statement.pattern)}"
+    rows += [tuple(row) for row in spark.sql(f"SHOW VIEWS{like}").collect() if row.isTemporary]
     return rows_of(spark, "namespace string, viewName string, isTemporary boolean", rows)
 
 
@@ -152,10 +164,26 @@ def shown_view(spark: SparkSession, statement: ShownView, view: View) -> DataFra
                 spark, "createtab_stmt string", [(_statement(spark, statement.table, view),)]
             )
         case DescribeTable():
-            described = column_rows(to_spark(view.schema()))
+            columns = column_rows(to_spark(view.schema()))
+            described = [(name, kind, comment or "") for name, kind, comment in columns]
             if statement.extended:
                 described += [("", "", ""), *_details(spark, statement.table[0], view)]
             return rows_of(spark, "col_name string, data_type string, comment string", described)
+
+
+def _renamed(spark: SparkSession, name: Name, new_name: Name) -> Name:
+    """Return the whole new name of a view; a name alone is of its namespace, or what USE chose.
+
+    Raises InvalidInputError for a name in another catalog.
+    """
+    current = current_namespace(spark) or name[:-1]
+    if len(new_name) == 1:
+        whole = (*(current if current[0] == name[0] else name[:-1]), *new_name)
+    else:
+        whole = new_name if begins_with_catalog(spark, new_name) else (name[0], *new_name)
+    if whole[0] != name[0]:
+        raise InvalidInputError(f"{'.'.join(name)} can't be moved to another catalog ({whole[0]})")
+    return whole
 
 
 def _place(spark: SparkSession, name: Name) -> Target:

@@ -47,7 +47,8 @@ _OF_TIME: dict[str, tuple[Transform, s.DataType]] = {
     "days": (DayTransform(), s.DateType()),
     "hours": (HourTransform(), s.IntegerType()),
 }
-_NAMES = (_BUCKET, _TRUNCATE, *_OF_TIME, _VERSION)
+FUNCTION_NAMES = (_BUCKET, _TRUNCATE, *_OF_TIME, _VERSION)
+"""The functions that each Iceberg catalog has."""
 _TRUNCATED = (
     s.ByteType, s.ShortType, s.IntegerType, s.LongType, s.DecimalType, s.StringType, s.BinaryType,
 )  # fmt: skip
@@ -153,8 +154,10 @@ def _beginning(
 
 
 def _check(name: str) -> None:
-    if name not in _NAMES:
-        raise InvalidInputError(f"There is no function '{name}'; there are: {', '.join(_NAMES)}")
+    if name not in FUNCTION_NAMES:
+        raise InvalidInputError(
+            f"There is no function '{name}'; there are: {', '.join(FUNCTION_NAMES)}"
+        )
 
 
 def _registered(spark: SparkSession, name: str) -> str:

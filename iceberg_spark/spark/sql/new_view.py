@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructField, StructType
 from sqlglot import exp
 
 from iceberg_spark.catalog.catalog import Catalog
@@ -20,8 +21,12 @@ from iceberg_spark.spec.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class AnalysedView:
-    """The columns that a view's text gives, and the Spark that says so."""
+    """The columns that a view's text gives, and the Spark that says so.
 
+    `names` are what the query calls them; fields of `schema` have other names, in the same order.
+    """
+
+    names: tuple[str, ...]
     schema: Schema
     spark_version: str
 
@@ -35,10 +40,15 @@ def analysed_view(
     temporary function), NoSuchTableError, and Spark's errors.
     """
     path = (f"{catalog.name}.{identifier}",)
-    names = ViewNames(catalog, catalog.name, namespace, path)
-    frame = plan_query(spark, text, names).frame(spark)
+    within = ViewNames(catalog, catalog.name, namespace, path)
+    frame = plan_query(spark, text, within).frame(spark)
     _refuse_temporary_functions(spark, text)
-    return AnalysedView(from_spark(frame.schema), spark.version)
+    names = tuple(frame.columns)
+    columns = [
+        StructField(f"_{place}", field.dataType, field.nullable, field.metadata)
+        for place, field in enumerate(frame.schema.fields)
+    ]  # the query may name two columns alike
+    return AnalysedView(names, from_spark(StructType(columns)), spark.version)
 
 
 def _refuse_temporary_functions(spark: SparkSession, text: str) -> None:

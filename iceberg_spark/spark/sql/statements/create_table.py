@@ -35,6 +35,7 @@ class CreateTable:
     replaces: bool = False
     if_not_exists: bool = False
     options: dict[str, Option] = field(default_factory=dict)
+    is_external: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class DropTable:
 def read_create_table(cursor: Cursor) -> CreateTable:
     """Read a statement from CREATE or REPLACE on. Raises InvalidInputError."""
     creates = cursor.takes("CREATE")
+    is_external = creates and cursor.takes("EXTERNAL")
     replaces = cursor.takes("OR", "REPLACE") if creates else cursor.takes("REPLACE")
     cursor.needs("TABLE")
     if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
@@ -69,7 +71,7 @@ def read_create_table(cursor: Cursor) -> CreateTable:
     return CreateTable(
         table,
         (*columns, *clauses.columns),
-        tuple(clauses.partition_by),
+        (*clauses.partition_by, *clauses.buckets),
         clauses.properties,
         clauses.location,
         clauses.comment,
@@ -79,6 +81,7 @@ def read_create_table(cursor: Cursor) -> CreateTable:
         replaces=replaces,
         if_not_exists=if_not_exists,
         options=clauses.options,
+        is_external=is_external,
     )
 
 
@@ -102,6 +105,7 @@ class _Clauses:
 
     columns: list[Column] = field(default_factory=list)
     partition_by: list[str] = field(default_factory=list)
+    buckets: list[str] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
     options: dict[str, Option] = field(default_factory=dict)
     location: str | None = None
@@ -115,6 +119,8 @@ class _Clauses:
         elif self._next(cursor, "PARTITIONED", "BY"):
             for item in cursor.brackets().items():
                 self._partition(item)
+        elif self._next(cursor, "CLUSTERED", "BY"):
+            self.buckets.append(_buckets(cursor))
         elif self._next(cursor, "TBLPROPERTIES"):
             self.properties.update(read_table_properties(cursor))
         elif self._next(cursor, "OPTIONS"):
@@ -125,8 +131,8 @@ class _Clauses:
             self.comment = cursor.string()
         else:
             raise cursor.error(
-                "a clause of CREATE TABLE (USING, PARTITIONED BY, TBLPROPERTIES, OPTIONS, "
-                "LOCATION, COMMENT, AS) is needed"
+                "a clause of CREATE TABLE (USING, PARTITIONED BY, CLUSTERED BY, TBLPROPERTIES, "
+                "OPTIONS, LOCATION, COMMENT, AS) is needed"
             )
 
     def _next(self, cursor: Cursor, *words: str) -> bool:
@@ -147,6 +153,23 @@ class _Clauses:
         else:
             self.partition_by.append(".".join(quoted(part) for part in name))
             self.columns.append(read_column(item))
+
+
+def _buckets(cursor: Cursor) -> str:
+    """Read `(column) INTO n BUCKETS`, which partitions by a transform as in Java.
+
+    Raises InvalidInputError for several columns and for SORTED BY.
+    """
+    columns = [".".join(map(quoted, item.name())) for item in cursor.brackets().items()]
+    if len(columns) > 1 or cursor.sees("SORTED"):
+        raise cursor.fault(
+            "CLUSTERED BY takes one column of an Iceberg table, and no SORTED BY: say ALTER TABLE "
+            "... WRITE ORDERED BY afterwards"
+        )
+    cursor.needs("INTO")
+    count = cursor.whole()
+    cursor.needs("BUCKETS")
+    return f"bucket({count}, {columns[0]})"
 
 
 def is_path(option: str) -> bool:

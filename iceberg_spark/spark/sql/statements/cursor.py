@@ -240,14 +240,28 @@ class Cursor:
 
         Raises InvalidInputError where nothing stands before it.
         """
-        return self._before(stops).needed()
+        return self.before(*stops).needed()
+
+    def before(self, *stops: tuple[str, ...]) -> Cursor:
+        """Read up to the first of these word sequences outside brackets, and return that part."""
+        return self._piece(lambda cursor: any(cursor.sees(*words) for words in stops))
+
+    def clauses(self, *heads: tuple[str, ...]) -> list[Cursor]:
+        """Read all that is left, cut before each of these word sequences outside brackets."""
+        found = []
+        while not self.at_end:
+            first = self._at
+            self._at += 1
+            self.before(*heads)
+            found.append(self._over(first, self._at))
+        return found
 
     def term(self, *stops: tuple[str, ...]) -> str:
         """Read as `until` does, and return the text with a blank for each comment in it.
 
         Raises InvalidInputError where nothing stands before the stop.
         """
-        piece = self._before(stops)
+        piece = self.before(*stops)
         piece.needed()
         return piece._without_comments()
 
@@ -280,9 +294,6 @@ class Cursor:
         """Return an error about what was read last."""
         last = self._tokens[self._at - 1].start if self._at else self.position
         return InvalidInputError(f"{place_in(self.text, last)}: {said}")
-
-    def _before(self, stops: Sequence[tuple[str, ...]]) -> Cursor:
-        return self._piece(lambda cursor: any(cursor.sees(*words) for words in stops))
 
     def _without_comments(self) -> str:
         parts: list[str] = []

@@ -7,6 +7,12 @@ from typing import TypeAlias
 
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 from iceberg_spark.spark.sql.statements.namespaces import KINDS
+from iceberg_spark.spark.sql.statements.routines import (
+    ShowFunctions,
+    ShowProcedures,
+    read_show_functions,
+    read_show_procedures,
+)
 from iceberg_spark.spark.sql.statements.rows import partition_values
 from iceberg_spark.spark.sql.statements.views import ShowViews
 
@@ -19,6 +25,14 @@ class ShowTables:
 
     namespace: Name
     pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTablesExtended:
+    """The tables of a namespace that match a pattern, each with a text about it."""
+
+    namespace: Name
+    pattern: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +128,9 @@ class RefreshTable:
 
 Listing: TypeAlias = (
     ShowTables
+    | ShowTablesExtended
+    | ShowFunctions
+    | ShowProcedures
     | ShowViews
     | ShowNamespaces
     | ShowCreateTable
@@ -128,7 +145,7 @@ Listing: TypeAlias = (
 
 
 def read_show(cursor: Cursor) -> Listing | None:
-    """Read a statement from SHOW on; None for what is Spark's alone (SHOW FUNCTIONS).
+    """Read a statement from SHOW on; None for what is Spark's alone.
 
     Raises InvalidInputError.
     """
@@ -141,6 +158,14 @@ def read_show(cursor: Cursor) -> Listing | None:
         return ShowViews(_within(cursor), _pattern(cursor))
     if cursor.takes_one_of("NAMESPACES", "DATABASES", "SCHEMAS") is not None:
         return ShowNamespaces(_within(cursor), _pattern(cursor))
+    if cursor.takes("TABLE", "EXTENDED"):
+        return _tables_extended(cursor)
+    if cursor.takes("PROCEDURES"):
+        return read_show_procedures(cursor)
+    return _read_show_of_table(cursor) or read_show_functions(cursor)
+
+
+def _read_show_of_table(cursor: Cursor) -> Listing | None:
     if cursor.takes("CREATE", "TABLE"):
         table = cursor.name()
         cursor.takes("AS", "SERDE")
@@ -210,6 +235,19 @@ def read_use(cursor: Cursor) -> Use:
     name = cursor.name()
     cursor.done()
     return Use(name)
+
+
+def _tables_extended(cursor: Cursor) -> ShowTablesExtended:
+    namespace = _within(cursor)
+    cursor.needs("LIKE")
+    pattern = cursor.string()
+    if cursor.sees("PARTITION"):
+        raise cursor.fault(
+            "SHOW TABLE EXTENDED ... PARTITION is not supported for Iceberg tables; say SHOW "
+            "PARTITIONS, or query the metadata table .partitions"
+        )
+    cursor.done()
+    return ShowTablesExtended(namespace, pattern)
 
 
 def _columns(cursor: Cursor) -> ShowColumns:

@@ -40,9 +40,11 @@ from iceberg_spark.spark.sql.statements.namespaces import (
 )
 from iceberg_spark.spark.sql.statements.rows import (
     Change,
+    MultiInsert,
     read_delete,
     read_insert,
     read_merge,
+    read_multi_insert,
     read_truncate,
     read_update,
 )
@@ -71,12 +73,13 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class TemporaryView:
-    """A view of the session, of a query's rows as they are now."""
+    """A view of the session, or of the application, of a query's rows as they are now."""
 
     name: str
     query: str
     replaces: bool = False
     columns: tuple[str, ...] = ()
+    is_global: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,15 @@ Command: TypeAlias = (
     | Call
 )
 Statement: TypeAlias = (
-    Command | Query | Explain | TemporaryView | CachedView | ShowCatalogs | SessionState | Other
+    Command
+    | MultiInsert
+    | Query
+    | Explain
+    | TemporaryView
+    | CachedView
+    | ShowCatalogs
+    | SessionState
+    | Other
 )
 
 _BEHIND_WITH: dict[str, Callable[[Cursor, str], Command]] = {
@@ -130,7 +141,8 @@ def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
     if cursor.at_end:
         raise cursor.error("a statement is needed")
     if any(cursor.sees(word) for word in _QUERIES):
-        return Query(cursor.rest())
+        several = read_multi_insert(cursor.fresh()) if cursor.sees("FROM") else None
+        return several or Query(cursor.rest())
     if cursor.sees("WITH"):
         return _behind_with(cursor)
     about_query = (
@@ -152,6 +164,7 @@ def _definition(cursor: Cursor) -> Command | None:
             return read(cursor)
     if (
         cursor.sees("CREATE", "TABLE")
+        or cursor.sees("CREATE", "EXTERNAL", "TABLE")
         or cursor.sees("CREATE", "OR", "REPLACE", "TABLE")
         or cursor.sees("REPLACE", "TABLE")
     ):
@@ -201,6 +214,10 @@ def _behind_with(cursor: Cursor) -> Statement:
     for verb, read in _BEHIND_WITH.items():
         if probe.sees(verb):
             return read(probe, with_clause)
+    if probe.sees("FROM"):
+        several = read_multi_insert(probe, with_clause)
+        if several is not None:
+            return several
     return Query(cursor.rest())
 
 
@@ -241,15 +258,25 @@ def _temporary_view(cursor: Cursor) -> TemporaryView | None:
     if not cursor.takes("CREATE"):
         return None
     replaces = cursor.takes("OR", "REPLACE")
+    is_global = cursor.takes("GLOBAL")
     if cursor.takes_one_of("TEMPORARY", "TEMP") is None or not cursor.takes("VIEW"):
         return None
     name = cursor.name()
+    if _names_source(cursor.fresh()):
+        return None
     columns = tuple(column for column, _ in read_view_columns(cursor))
     if cursor.takes("COMMENT"):
         cursor.string()
     if len(name) > 1 or not cursor.takes("AS"):
         return None
-    return TemporaryView(name[0], cursor.rest(), replaces, columns)
+    return TemporaryView(name[0], cursor.rest(), replaces, columns, is_global)
+
+
+def _names_source(cursor: Cursor) -> bool:
+    """Return whether a view's columns, with types or not, and USING come next."""
+    if cursor.sees_open():
+        cursor.brackets()
+    return cursor.sees("USING")
 
 
 def _cached_view(cursor: Cursor) -> CachedView | None:

@@ -38,6 +38,13 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
+class MultiInsert:
+    """Several inserts of the rows of one FROM."""
+
+    inserts: tuple[Insert, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Truncate:
     """All rows taken out of a table."""
 
@@ -133,6 +140,27 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
         options,
         with_clause,
     )
+
+
+def read_multi_insert(cursor: Cursor, with_clause: str = "") -> MultiInsert | None:
+    """Read `FROM t INSERT INTO u SELECT ... INSERT INTO v SELECT ...`; None for a query.
+
+    `with_clause` stood before it. Raises InvalidInputError.
+    """
+    start = cursor.position
+    cursor.needs("FROM")
+    cursor.before(*_INSERTS)
+    if cursor.at_end:
+        return None
+    source = cursor.text[start : cursor.end]
+    inserts = []
+    for clause in cursor.clauses(*_INSERTS):
+        insert = read_insert(clause)
+        if not _SELECTS.match(insert.query):
+            raise clause.fault("INSERT behind FROM takes SELECT")
+        query = f"{with_clause} {source} {insert.query}".lstrip()
+        inserts.append(replace(insert, query=query))
+    return MultiInsert(tuple(inserts))
 
 
 def _options(cursor: Cursor) -> dict[str, str]:
@@ -259,6 +287,8 @@ _PLAIN = re.compile(
     r"|-?\s*(\d+\.?\d*|\.\d+)(E[+-]?\d+)?(L|S|Y|F|D|BD)?",
     re.IGNORECASE,
 )
+_INSERTS = (("INSERT", "INTO"), ("INSERT", "OVERWRITE"), ("INSERT", "WITH"))
+_SELECTS = re.compile(r"(SELECT|MAP|REDUCE)\b", re.IGNORECASE)
 _QUERY_BEGINS = (("SELECT",), ("WITH",), ("VALUES",), ("TABLE",), ("FROM",))
 _BEGINS_WITH = re.compile(r"WITH\b", re.IGNORECASE)
 _NAMELESS = "__iceberg_spark_source"

@@ -2,7 +2,11 @@
 
 import pytest
 
-from iceberg_spark.api.statements.given_defaults import rows_with_defaults, value_or_default
+from iceberg_spark.api.statements.given_defaults import (
+    rows_with_defaults,
+    selected_with_defaults,
+    value_or_default,
+)
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK
 from iceberg_spark.spark.row_level.outer_condition import without_subqueries
@@ -26,6 +30,26 @@ FIVE = "CAST('5' AS INT)"
 )
 def test_only_a_value_alone_is_replaced(query: str, meant: str) -> None:
     assert rows_with_defaults(query, ["a", "b"], SCHEMA, SPARK, case_sensitive=False) == meant
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("SELECT DEFAULT, default", f"SELECT {FIVE}, NULL"),
+        ("(SELECT f(DEFAULT), DEFAULT FROM t)", "(SELECT f(DEFAULT), NULL FROM t)"),
+        (
+            "FROM t SELECT DEFAULT, x WHERE DEFAULT > 1",
+            f"FROM t SELECT {FIVE}, x WHERE DEFAULT > 1",
+        ),
+        ("SELECT t.*, DEFAULT FROM t", "SELECT t.*, NULL FROM t"),
+        ("SELECT DEFAULT AS a, 'DEFAULT', `DEFAULT`", "SELECT DEFAULT AS a, 'DEFAULT', `DEFAULT`"),
+        ("SELECT DEFAULT, 1 UNION ALL SELECT 1, 2", "SELECT DEFAULT, 1 UNION ALL SELECT 1, 2"),
+        ("SELECT DISTINCT DEFAULT, 1", "SELECT DISTINCT DEFAULT, 1"),
+        ("VALUES (DEFAULT, 1)", "VALUES (DEFAULT, 1)"),
+    ],
+)
+def test_only_a_selected_keyword_alone_is_replaced(query: str, meant: str) -> None:
+    assert selected_with_defaults(query, ["a", "b"], SCHEMA, SPARK, case_sensitive=False) == meant
 
 
 def test_a_default_needs_a_column_in_its_place() -> None:
