@@ -29,6 +29,7 @@ from iceberg_spark.api.writer_hook import WriterHook
 from iceberg_spark.spark.session.active_session import checked_session
 from iceberg_spark.spark.session.classic_session import session_of_catalog
 from iceberg_spark.spark.session.worker_python import check_worker_python
+from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
 from iceberg_spark.spark.sql.enabled_sessions import (
     add,
     is_enabled,
@@ -37,6 +38,7 @@ from iceberg_spark.spark.sql.enabled_sessions import (
     originals,
     session_id,
 )
+from iceberg_spark.spark.sql.spark_queries import begin_catalogs, forget_catalogs
 
 
 def enable(spark: SparkSession) -> None:
@@ -71,6 +73,8 @@ def enable(spark: SparkSession) -> None:
         for name, hooked in {**hooked_catalog(), **hooked_changes()}.items():
             if hasattr(kind, name):  # some are newer than this PySpark
                 _replace_method(kind, name, hooked, session_of_catalog)
+    begin_catalogs(spark)
+    use_namespace(spark, current_namespace(spark))
 
 
 def disable(spark: SparkSession) -> None:
@@ -80,6 +84,7 @@ def disable(spark: SparkSession) -> None:
     functions of catalogs, which frames made before need over Connect.
     """
     leave(spark)
+    forget_catalogs(spark)
     give_default_back(spark)
 
 

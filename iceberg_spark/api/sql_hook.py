@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.asked_by import asked_by_us
@@ -15,7 +16,10 @@ from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.catalyst.classic_queries import syntax_error
+from iceberg_spark.spark.catalyst.spark_catalog import original_error
 from iceberg_spark.spark.session.asked_once import asking_once
+from iceberg_spark.spark.sql.missing_tables import missing_table_error
+from iceberg_spark.spark.sql.spark_queries import is_sparks_statement, register_catalogs
 from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spark.sql.variables import with_variables
@@ -35,11 +39,16 @@ def hooked_sql(own: Method) -> Method:
     def run(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - PySpark's name
         if _inside.get() or asked_by_us() or not isinstance(sqlQuery, str):
             return own(self, sqlQuery, args, **kwargs)
-        with _ours(), asking_once(self), _sparks_syntax_errors(self, sqlQuery):
-            text = with_variables(self, sqlQuery)
-            if about_ours(self, text, args):
-                return sql_with(self, text, args, kwargs)
-        return own(self, sqlQuery, args, **kwargs)
+        with asking_once(self):
+            with _ours(), _sparks_syntax_errors(self, sqlQuery):
+                text = with_variables(self, sqlQuery)
+                is_ours = about_ours(self, text, args)
+                if is_ours and not (
+                    register_catalogs(self, text) and is_sparks_statement(self, text)
+                ):
+                    return sql_with(self, text, args, kwargs)
+            with _errors_of_catalogs(self):
+                return own(self, sqlQuery, args, **kwargs)
 
     return run
 
@@ -71,6 +80,22 @@ def _sparks_syntax_errors(spark: SparkSession, text: str) -> Iterator[None]:
         if error is None:
             raise
         raise error from None
+
+
+def _is_run_by_spark(spark: SparkSession, text: str) -> bool:
+    return register_catalogs(spark, text) and is_sparks_statement(spark, text)
+
+
+@contextmanager
+def _errors_of_catalogs(spark: SparkSession) -> Iterator[None]:
+    """Raise this library's error where a catalog of its own made Spark's analyzer fail."""
+    try:
+        yield
+    except PySparkException as error:
+        original = original_error(error) or missing_table_error(spark, error)
+        if original is None:
+            raise
+        raise original from None
 
 
 @contextmanager

@@ -19,6 +19,7 @@ KNOW_INTERNALS = {
         "catalyst/file_pruning",
         "catalyst/key_filters",
         "catalyst/planned_relations",
+        "catalyst/spark_catalog",
         "session/classic_session",
         "session/long_texts",
     )

@@ -14,6 +14,7 @@ from iceberg_spark.errors import (
     TableAlreadyExistsError,
     UnsupportedError,
 )
+from iceberg_spark.spark.session.classic_session import is_connect
 
 
 @pytest.fixture
@@ -354,7 +355,8 @@ def test_an_enabled_sessions_sql_takes_statements_about_our_tables(
         run("DROP VIEW mine")
         run("CREATE TEMPORARY VIEW ours AS SELECT id FROM st.d.e WHERE id < 2")
         run("INSERT INTO st.d.e VALUES (0, NULL)")
-        assert rows(run("SELECT count(*) FROM ours")) == [(2,)]
+        is_pinned = is_connect(any_spark)  # Spark resolves a view's text at each use
+        assert rows(run("SELECT count(*) FROM ours")) == [(2 if is_pinned else 3,)]
         run("DROP VIEW ours")
         assert "id" in rows(run("EXPLAIN EXTENDED SELECT id FROM st.d.e"))[0][0]
     finally:

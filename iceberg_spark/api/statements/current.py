@@ -18,6 +18,7 @@ from iceberg_spark.spark.sql.current_namespace import (
     whole_name,
     whole_namespace,
 )
+from iceberg_spark.spark.sql.spark_queries import register_catalogs
 from iceberg_spark.spark.sql.statements.call import Call
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spark.sql.statements.listings import (
@@ -90,16 +91,16 @@ def _procedure(current: Name, name: Name) -> Name:
 
 
 def chooses_ours(spark: SparkSession, statement: Use) -> bool:
-    """Return whether USE is about a catalog of ours; a database of Spark's name comes first.
+    """Return whether USE is about an Iceberg catalog.
 
-    Not where Spark has a class for a catalog of that name: then that comes first, and Spark can't
-    be asked, for the class is Java's and not there.
+    A catalog comes before a database of the same name, as in Spark. Over Connect the database comes
+    first, unless the session has a class for the catalog: Spark does not know the catalog there.
     """
     name = statement.name
     if not is_ours(spark, name[0]):
         return False
-    is_sure = len(name) > 1 or has_spark_catalog(spark, name[0])
-    return is_sure or not spark.catalog.databaseExists(name[0])
+    is_known = has_spark_catalog(spark, name[0]) or register_catalogs(spark, name[0])
+    return len(name) > 1 or is_known or not spark.catalog.databaseExists(name[0])
 
 
 def check_namespace(spark: SparkSession, name: Name) -> None:

@@ -11,9 +11,15 @@ from pyspark.sql import SparkSession
 from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.missing_table import missing_table
 from iceberg_spark.catalog.registry import load_catalog, overlaid, resolve, with_settings
 from iceberg_spark.catalog.table_name import check_part
-from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError, UnsupportedError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    UnsupportedError,
+)
 from iceberg_spark.scan.change_bounds import CHANGES, is_changes
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
@@ -37,7 +43,10 @@ class Target:
 
     def table(self) -> Table:
         """Load the table. Raises NoSuchTableError."""
-        return Table(self.catalog, self.catalog.load(self.identifier))
+        try:
+            return Table(self.catalog, self.catalog.load(self.identifier))
+        except NoSuchTableError as error:
+            raise missing_table(self.catalog, self.identifier, error) from None
 
     def whole_table(self) -> Table:
         """Load the table of a statement that is about all of it. Raises InvalidInputError."""

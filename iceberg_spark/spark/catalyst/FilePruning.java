@@ -52,6 +52,19 @@ import scala.runtime.AbstractPartialFunction;
 
 /** Adds the rule below to the optimizer of a session. */
 public class FilePruning {
+    private static final ThreadLocal PAUSED = new ThreadLocal();
+
+    /** Stops the rule in this thread, or lets it go on; returns whether it was stopped before. */
+    public static boolean pause(boolean isPaused) {
+        boolean before = isPaused();
+        PAUSED.set(Boolean.valueOf(isPaused));
+        return before;
+    }
+
+    static boolean isPaused() {
+        return Boolean.TRUE.equals(PAUSED.get());
+    }
+
     /**
      * Adds the rule unless the session has it.
      *
@@ -119,7 +132,7 @@ final class PruneFiles extends Rule {
     }
 
     public TreeNode apply(TreeNode plan) {
-        if (plan instanceof Subquery) {
+        if (plan instanceof Subquery || FilePruning.isPaused()) {
             return plan; // it may become part of a join; one that is left is pruned with the query
         }
         try {

@@ -19,7 +19,14 @@ from iceberg_spark.spark.session.classic_session import is_connect, java_package
 
 _log = logging.getLogger(__name__)
 _PACKAGE = "iceberg_spark"
-_USES = {"FilePruning": "PlanJson", "PlanJson": "KeyFilters", "KeyFilters": "PlannedRelations"}
+_JAVA = 8
+"""The version of Java's language and class files: the newest that Janino knows completely."""
+_USES = {
+    "IcebergCatalog": "FilePruning",
+    "FilePruning": "PlanJson",
+    "PlanJson": "KeyFilters",
+    "KeyFilters": "PlannedRelations",
+}
 """Source files that use the public classes of another."""
 
 
@@ -59,5 +66,7 @@ def _compiled(packages: Any, name: str, home: str) -> tuple[Any, str]:
     text = resources.files(home).joinpath(f"{name}.java").read_text(encoding="utf-8")
     compiler = packages.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(parent)
+    compiler.setSourceVersion(_JAVA)
+    compiler.setTargetVersion(_JAVA)
     compiler.cook(text.replace(f"package {_PACKAGE};", f"package {package};"))
     return compiler.getClassLoader(), package

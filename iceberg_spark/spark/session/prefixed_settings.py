@@ -19,10 +19,18 @@ def prefixed_settings(session: SparkSession, prefix: str) -> dict[str, str]:
     if text is None:
         settings = all_settings(session)
         return {key[len(prefix) :]: settings[key] for key in settings if key.startswith(prefix)}
-    # The text only names settings: values may hold what separates them.
-    found = {}
-    for key in sorted(set(re.findall(rf"(?:\{{|, )({re.escape(prefix)}[^=\s,]+)=", text))):
-        value = session.conf.get(key, None)
-        if value is not None:
-            found[key[len(prefix) :]] = str(value)
-    return found
+    values = {
+        name: session.conf.get(f"{prefix}{name}", None) for name in prefixed_names(session, prefix)
+    }
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def prefixed_names(session: SparkSession, prefix: str) -> list[str]:
+    """Return the rest of the names of the settings that begin with `prefix`.
+
+    A name may be there that is only part of another setting's value.
+    """
+    text = settings_text(session)
+    if text is None:
+        return [key[len(prefix) :] for key in all_settings(session) if key.startswith(prefix)]
+    return sorted(set(re.findall(rf"(?:\{{|, ){re.escape(prefix)}([^=\s,]+)=", text)))

@@ -8,7 +8,7 @@ from iceberg_spark.catalog.config import configured_names
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.catalog.registry import is_defined, is_kind_of_ours
 from iceberg_spark.spark.session.asked_once import once, setting
-from iceberg_spark.spark.session.prefixed_settings import prefixed_settings
+from iceberg_spark.spark.session.prefixed_settings import prefixed_names, prefixed_settings
 
 _PREFIX = "spark.sql.catalog."
 _JAVAS = "org.apache.iceberg.spark.SparkCatalog"
@@ -35,8 +35,13 @@ def _session_catalog(session: SparkSession, name: str) -> dict[str, str]:
 
 def catalog_names(session: SparkSession) -> list[str]:
     """Return the names of the catalogs of ours that a session's settings and ours describe."""
-    described = {key.partition(".")[0] for key in prefixed_settings(session, _PREFIX)}
-    return sorted(name for name in described.union(configured_names()) if is_ours(session, name))
+    return sorted(name for name in described_names(session) if is_ours(session, name))
+
+
+def described_names(session: SparkSession) -> set[str]:
+    """Return the names of all catalogs that settings describe, those of other libraries too."""
+    described = {key.partition(".")[0] for key in prefixed_names(session, _PREFIX)}
+    return described.union(configured_names())
 
 
 def has_spark_catalog(session: SparkSession, name: str) -> bool:

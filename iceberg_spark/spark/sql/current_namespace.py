@@ -1,4 +1,4 @@
-"""What `USE` chose of our catalogs, session by session; Spark knows nothing of it."""
+"""What `USE` chose of our catalogs, session by session; over Connect Spark knows nothing of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError
+from iceberg_spark.spark.catalyst.spark_catalog import use_in_spark
 from iceberg_spark.spark.session.classic_session import session_key
 from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
 from iceberg_spark.spec.quoted_name import quoted
@@ -31,13 +32,18 @@ def current_namespace(session: SparkSession) -> Name | None:
 
 
 def use_namespace(session: SparkSession, name: Name | None) -> None:
-    """Choose what names alone are of from now on, None for what Spark chooses."""
+    """Choose what names alone are of from now on, None for what Spark chooses.
+
+    Spark resolves names in that namespace as well, if it has the catalog.
+    """
     key = session_key(session) or ""
     with _lock:
         if name is None:
             _current.pop(key, None)
         else:
             _current[key] = name
+    if name is not None:
+        use_in_spark(session, name[0], name[1:])
 
 
 def whole_name(session: SparkSession, name: Name, *, new: bool = False) -> Name:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, view_if_there
+from iceberg_spark.catalog.missing_table import missing_table
 from iceberg_spark.catalog.pinned import split_name
 from iceberg_spark.catalog.table_name import check_part
 from iceberg_spark.errors import (
@@ -271,7 +272,7 @@ def _columns_beside(
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class TablePlace:
     """Where a table of ours is to be found; `selector` is what stands behind a "#"."""
 
     catalog: Catalog
@@ -279,19 +280,19 @@ class _Place:
     selector: str | None = None
 
 
-def _place(reference: TableReference, seen: Seen, names: ViewNames | None) -> _Place | None:
+def _place(reference: TableReference, seen: Seen, names: ViewNames | None) -> TablePlace | None:
     """Return where a table of ours is, None for one of Spark's.
 
     Raises InvalidInputError for a part with a dot: joined by dots it would be another name.
     """
     first, *rest = reference.parts
     if names is not None and first == names.catalog.name and len(rest) > 1:
-        return _Place(names.catalog, ".".join(map(check_part, rest)))
+        return TablePlace(names.catalog, ".".join(map(check_part, rest)))
     text = _ours(reference, seen)
     if text is None:
         return None
     table, selector = split_name(text)
-    return _Place(*seen.place(table), selector)
+    return TablePlace(*seen.place(table), selector)
 
 
 def _ours(reference: TableReference, seen: Seen) -> str | None:
@@ -308,34 +309,56 @@ def _ours(reference: TableReference, seen: Seen) -> str | None:
 
 
 def _part(
-    planner: TablePlanner, place: _Place, path: tuple[str, ...], seen: Seen
+    planner: TablePlanner, place: TablePlace, path: tuple[str, ...], seen: Seen
 ) -> QueriedTable | QueriedView:
     """Return a table, or the view of that name where there is no such table."""
+    there, selector = load_place(place, seen)
+    if isinstance(there, ViewMetadata):
+        return queried_view(planner.asked.spark, planner.reference, place, there, path, seen)
+    return planner.table(there, selector)
+
+
+def load_place(
+    place: TablePlace, seen: Seen
+) -> tuple[LoadedTable, str | None] | tuple[ViewMetadata, None]:
+    """Load a table, with the selector behind its name, or the view where there is no such table.
+
+    Raises NoSuchTableError, NoSuchNamespaceError.
+    """
     try:
         loaded, selector = _table_and_selector(place, seen)
-    except (NoSuchTableError, NoSuchNamespaceError):
+    except (NoSuchTableError, NoSuchNamespaceError) as error:
         view = _view(place)
         if view is None:
-            raise
-        return _queried_view(planner, place, view, path, seen)
+            raise missing_table(place.catalog, place.identifier, error) from None
+        return view, None
     if place.selector is None and selector is not None and not is_selector(selector):
         view = _view(place)  # of a namespace that has a table's name
         if view is not None:
-            return _queried_view(planner, place, view, path, seen)
-    return planner.table(loaded, selector)
+            return view, None
+    return loaded, selector
 
 
-def _view(place: _Place) -> ViewMetadata | None:
+def _view(place: TablePlace) -> ViewMetadata | None:
     views = place.catalog.views
     if views is None or place.selector is not None:
         return None
     return view_if_there(views, place.identifier)
 
 
-def _queried_view(
-    planner: TablePlanner, place: _Place, view: ViewMetadata, path: tuple[str, ...], seen: Seen
+def queried_view(
+    spark: SparkSession,
+    reference: TableReference,
+    place: TablePlace,
+    view: ViewMetadata,
+    path: tuple[str, ...],
+    seen: Seen,
 ) -> QueriedView:
-    reference, name = planner.reference, f"{place.catalog.name}.{place.identifier}"
+    """Plan the query of a view; `path` are the views that led to it.
+
+    Raises InvalidInputError, UnsupportedError for a view without a text for Spark.
+    """
+    name = f"{place.catalog.name}.{place.identifier}"
     if reference.end != reference.name_end:
         raise InvalidInputError(
             f"{name} is a view: it has no versions to be read AS OF, and no options"
@@ -348,7 +371,7 @@ def _queried_view(
         (*path, name),
     )
     names.check_path()
-    spark, text = planner.asked.spark, spark_text(view, name)
+    text = spark_text(view, name)
 
     def plan() -> Query:
         check_no_code(text, name, place.catalog.properties, session_dialect(spark))
@@ -358,7 +381,7 @@ def _queried_view(
     return QueriedView(reference, query, view.schema, name)
 
 
-def _table_and_selector(place: _Place, seen: Seen) -> tuple[LoadedTable, str | None]:
+def _table_and_selector(place: TablePlace, seen: Seen) -> tuple[LoadedTable, str | None]:
     """Return a table and what stands behind its name: a branch, a tag, a metadata table.
 
     The whole name comes first. It is loaded and not looked for: some servers say that there is a

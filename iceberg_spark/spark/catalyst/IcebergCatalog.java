@@ -1,0 +1,516 @@
+package iceberg_spark;
+
+import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.optimizer.CollapseProject$;
+import org.apache.spark.sql.catalyst.optimizer.ColumnPruning$;
+import org.apache.spark.sql.catalyst.optimizer.PropagateEmptyRelation$;
+import org.apache.spark.sql.catalyst.optimizer.PushDownPredicates$;
+import org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion$;
+import org.apache.spark.sql.catalyst.optimizer.RemoveNoopOperators$;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.V1Scan;
+import org.apache.spark.sql.execution.datasources.SchemaPruning$;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.V1ScanWrapper;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.TableScan;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+import scala.Function1;
+import scala.Option;
+import scala.Some;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * A catalog by which Spark's analyzer resolves the names of Iceberg tables and views.
+ *
+ * Python answers each call: `python.apply(operation, argument)` with JSON texts, see `PythonCalls`.
+ * Statements that change tables or namespaces do not come here: `spark.sql` of an enabled session
+ * runs them in Python.
+ */
+public class IcebergCatalog implements TableCatalog, SupportsNamespaces, FunctionCatalog {
+    private String name;
+    private BiFunction python;
+
+    /** Adds the catalog to a session, in the place of an earlier one of its name. */
+    public void register(SparkSession session, String name, BiFunction python) throws Exception {
+        IcebergCatalog catalog = new IcebergCatalog();
+        catalog.name = name;
+        catalog.python = python;
+        CatalogManager manager = session.sessionState().catalogManager();
+        synchronized (manager) {
+            catalogs(manager).update(name, catalog);
+        }
+        ExpandScans.install(session);
+    }
+
+    /** Removes the catalogs of a session. The session's own catalog is its current one afterwards. */
+    public void unregister(SparkSession session) throws Exception {
+        CatalogManager manager = session.sessionState().catalogManager();
+        synchronized (manager) {
+            if (manager.currentCatalog() instanceof IcebergCatalog) {
+                manager.setCurrentCatalog(CatalogManager.SESSION_CATALOG_NAME());
+            }
+            Object[] names = CollectionConverters.asJava(catalogs(manager)).keySet().toArray();
+            for (int i = 0; i < names.length; i++) {
+                if (catalogs(manager).apply(names[i]) instanceof IcebergCatalog) {
+                    catalogs(manager).remove(names[i]);
+                }
+            }
+        }
+    }
+
+    /** Makes a namespace the session's current one, if the session has its catalog. */
+    public void use(SparkSession session, String catalog, String[] namespace) throws Exception {
+        CatalogManager manager = session.sessionState().catalogManager();
+        synchronized (manager) {
+            Option registered = catalogs(manager).get(catalog);
+            if (registered.isDefined() && registered.get() instanceof IcebergCatalog) {
+                manager.setCurrentCatalog(catalog);
+                manager.setCurrentNamespace(namespace);
+            }
+        }
+    }
+
+    private static scala.collection.mutable.HashMap catalogs(CatalogManager manager) throws Exception {
+        Field field = CatalogManager.class.getDeclaredField("catalogs");
+        field.setAccessible(true);
+        return (scala.collection.mutable.HashMap) field.get(manager);
+    }
+
+    public void initialize(String name, CaseInsensitiveStringMap options) {}
+
+    public String name() {
+        return name;
+    }
+
+    public Table loadTable(Identifier table) throws NoSuchTableException {
+        return load(table, new HashMap());
+    }
+
+    public Table loadTable(Identifier table, String version) throws NoSuchTableException {
+        return load(table, Collections.singletonMap("version", version));
+    }
+
+    public Table loadTable(Identifier table, long micros) throws NoSuchTableException {
+        return load(table, Collections.singletonMap("timestamp_us", Long.valueOf(micros)));
+    }
+
+    private Table load(Identifier table, Map version) throws NoSuchTableException {
+        Map request = new HashMap(version);
+        request.put("namespace", table.namespace());
+        request.put("name", table.name());
+        Object rows = PythonCalls.call(python, "table", request);
+        if (rows == null) {
+            throw new NoSuchTableException(table);
+        }
+        return new LazyTable(name, table, (Function) rows);
+    }
+
+    public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
+        String[] names = (String[]) PythonCalls.JSON.convertValue(ask("tables", namespace), String[].class);
+        Identifier[] tables = new Identifier[names.length];
+        for (int i = 0; i < tables.length; i++) {
+            tables[i] = Identifier.of(namespace, names[i]);
+        }
+        return tables;
+    }
+
+    public String[][] listNamespaces() throws NoSuchNamespaceException {
+        return listNamespaces(new String[0]);
+    }
+
+    public String[][] listNamespaces(String[] parent) throws NoSuchNamespaceException {
+        return (String[][]) PythonCalls.JSON.convertValue(ask("namespaces", parent), String[][].class);
+    }
+
+    public Map loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
+        return (Map) PythonCalls.JSON.convertValue(ask("namespace", namespace), Map.class);
+    }
+
+    private JsonNode ask(String operation, String[] namespace) throws NoSuchNamespaceException {
+        Object answer = PythonCalls.call(python, operation, Collections.singletonMap("namespace", namespace));
+        if (answer == null) {
+            throw new NoSuchNamespaceException(namespace);
+        }
+        return PythonCalls.parse((String) answer);
+    }
+
+    public Identifier[] listFunctions(String[] namespace) {
+        return new Identifier[0];
+    }
+
+    public UnboundFunction loadFunction(Identifier function) throws NoSuchFunctionException {
+        throw new NoSuchFunctionException(function);
+    }
+
+    public Table alterTable(Identifier table, TableChange... changes) {
+        throw changes();
+    }
+
+    public boolean dropTable(Identifier table) {
+        throw changes();
+    }
+
+    public void renameTable(Identifier table, Identifier to) {
+        throw changes();
+    }
+
+    public void createNamespace(String[] namespace, Map properties) {
+        throw changes();
+    }
+
+    public void alterNamespace(String[] namespace, NamespaceChange... changes) {
+        throw changes();
+    }
+
+    public boolean dropNamespace(String[] namespace, boolean cascade) {
+        throw changes();
+    }
+
+    private UnsupportedOperationException changes() {
+        return new UnsupportedOperationException(
+                "Catalog " + name + " is changed by spark.sql of an enabled session, one statement a call");
+    }
+}
+
+/** Calls of Python, whose answer is JSON text, an object, or null; an error is a text that begins with "!". */
+final class PythonCalls {
+    static final ObjectMapper JSON = new ObjectMapper();
+
+    static Object call(BiFunction python, String operation, Object request) {
+        try {
+            return checked(python.apply(operation, JSON.writeValueAsString(request)));
+        } catch (com.fasterxml.jackson.core.JsonProcessingException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    static Object checked(Object answer) {
+        if (answer instanceof String && ((String) answer).startsWith("!")) {
+            throw new IllegalArgumentException(((String) answer).substring(1));
+        }
+        return answer;
+    }
+
+    static JsonNode parse(String text) {
+        try {
+            return JSON.readTree(text);
+        } catch (com.fasterxml.jackson.core.JsonProcessingException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}
+
+/**
+ * A table or view of one version, whose files are planned when a query is optimized.
+ *
+ * `python.apply(null)` describes it; `python.apply(names)` returns a list of DataFrames, together the
+ * rows with some columns, in the order of the names; they may have other names.
+ */
+final class LazyTable implements SupportsRead, SupportsMetadataColumns {
+    final StructType schema;
+    final StructType metadata;
+    private final String name;
+    private final String version;
+    private final Function python;
+
+    LazyTable(String catalog, Identifier identifier, Function python) {
+        JsonNode description = PythonCalls.parse((String) PythonCalls.checked(python.apply(null)));
+        this.name = catalog + "." + identifier;
+        this.schema = (StructType) DataType.fromJson(description.get("schema").toString());
+        this.metadata = (StructType) DataType.fromJson(description.get("metadata").toString());
+        this.version = description.get("version").textValue();
+        this.python = python;
+    }
+
+    /** Returns an optimized plan of the rows, whose columns have the ids of some attributes. */
+    LogicalPlan rows(SparkSession session, Seq attributes) {
+        List names = new ArrayList();
+        for (int i = 0; i < attributes.length(); i++) {
+            names.add(((Attribute) attributes.apply(i)).name());
+        }
+        String request = PythonCalls.JSON.valueToTree(names).toString();
+        LogicalPlan rows = optimized(session, (List) PythonCalls.checked(python.apply(request)));
+        List columns = new ArrayList();
+        for (int i = 0; i < attributes.length(); i++) {
+            Attribute attribute = (Attribute) attributes.apply(i);
+            Expression column = (Expression) rows.output().apply(i);
+            columns.add(new Alias(
+                    column, attribute.name(), attribute.exprId(), attribute.qualifier(), new Some(attribute.metadata()), (Seq) Nil$.MODULE$));
+        }
+        return new Project(CollectionConverters.asScala(columns).toSeq(), rows);
+    }
+
+    /** Optimizes the parts without pruning their files: the query that they become part of does that. */
+    private static LogicalPlan optimized(SparkSession session, List frames) {
+        boolean before = FilePruning.pause(true);
+        try {
+            List plans = new ArrayList();
+            for (int i = 0; i < frames.size(); i++) {
+                plans.add(((Dataset) frames.get(i)).queryExecution().optimizedPlan());
+            }
+            if (plans.size() == 1) {
+                return (LogicalPlan) plans.get(0);
+            }
+            LogicalPlan union = new Union(CollectionConverters.asScala(plans).toSeq(), false, false);
+            return union.resolved() ? union : Dataset.ofRows(session, union).queryExecution().optimizedPlan();
+        } finally {
+            FilePruning.pause(before);
+        }
+    }
+
+    public String name() {
+        return name;
+    }
+
+    public StructType schema() {
+        return schema;
+    }
+
+    public Column[] columns() {
+        return CatalogV2Util.structTypeToV2Columns(schema);
+    }
+
+    public Set capabilities() {
+        return Collections.singleton(TableCapability.BATCH_READ);
+    }
+
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+        return new LazyScan(this);
+    }
+
+    public MetadataColumn[] metadataColumns() {
+        MetadataColumn[] columns = new MetadataColumn[metadata.length()];
+        for (int i = 0; i < columns.length; i++) {
+            columns[i] = new HiddenColumn(metadata.apply(i));
+        }
+        return columns;
+    }
+
+    /** Spark caches the rows of one version once. */
+    public boolean equals(Object other) {
+        return other instanceof LazyTable && version.equals(((LazyTable) other).version);
+    }
+
+    public int hashCode() {
+        return version.hashCode();
+    }
+}
+
+final class HiddenColumn implements MetadataColumn {
+    private final StructField field;
+
+    HiddenColumn(StructField field) {
+        this.field = field;
+    }
+
+    public String name() {
+        return field.name();
+    }
+
+    public DataType dataType() {
+        return field.dataType();
+    }
+}
+
+/** A scan that `ExpandScans` replaces. Where that rule is missing, Spark reads the rows as an RDD. */
+final class LazyScan implements ScanBuilder, SupportsPushDownRequiredColumns, V1Scan {
+    final LazyTable table;
+    private StructType columns;
+
+    LazyScan(LazyTable table) {
+        this.table = table;
+        this.columns = table.schema;
+    }
+
+    /** Keeps whole columns: the fields of a struct are pruned where the files are read. */
+    public void pruneColumns(StructType required) {
+        StructType kept = new StructType();
+        for (int i = 0; i < required.length(); i++) {
+            String name = required.apply(i).name();
+            Option index = table.schema.getFieldIndex(name);
+            kept = kept.add(index.isDefined()
+                    ? table.schema.apply(((Integer) index.get()).intValue())
+                    : table.metadata.apply(name));
+        }
+        columns = kept;
+    }
+
+    public Scan build() {
+        return this;
+    }
+
+    public StructType readSchema() {
+        return columns;
+    }
+
+    public String description() {
+        return table.name();
+    }
+
+    public BaseRelation toV1TableScan(SQLContext context) {
+        return new RowScan(table, columns, context);
+    }
+}
+
+final class RowScan extends BaseRelation implements TableScan {
+    private final LazyTable table;
+    private final StructType columns;
+    private final SQLContext context;
+
+    RowScan(LazyTable table, StructType columns, SQLContext context) {
+        this.table = table;
+        this.columns = columns;
+        this.context = context;
+    }
+
+    public SQLContext sqlContext() {
+        return context;
+    }
+
+    public StructType schema() {
+        return columns;
+    }
+
+    public RDD buildScan() {
+        SparkSession session = (SparkSession) context.sparkSession();
+        Seq attributes = org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(columns);
+        return Dataset.ofRows(session, table.rows(session, attributes)).rdd();
+    }
+}
+
+/**
+ * Replaces scans of lazy tables by optimized plans of their rows.
+ *
+ * It runs after Spark has pushed conditions and columns down to the scans, so these are pushed on into
+ * the plans here; nested columns are pruned last.
+ */
+final class ExpandScans extends Rule {
+    private final SparkSession session;
+
+    private ExpandScans(SparkSession session) {
+        this.session = session;
+    }
+
+    /** Adds the rule to a session, once, before others: these prune the files of the plans. */
+    static void install(SparkSession session) {
+        List rules = new ArrayList();
+        rules.add(new ExpandScans(session));
+        Seq installed = session.experimental().extraOptimizations();
+        for (int i = 0; i < installed.length(); i++) {
+            if (!(installed.apply(i) instanceof ExpandScans)) {
+                rules.add(installed.apply(i));
+            }
+        }
+        session.experimental().extraOptimizations_$eq(CollectionConverters.asScala(rules).toSeq());
+    }
+
+    public TreeNode apply(TreeNode plan) {
+        if (plan instanceof Subquery || plan instanceof DeleteFromTable) {
+            return plan; // a subquery may become part of a join; one that is left is expanded with the query
+        }
+        Expansion expansion = new Expansion(session);
+        LogicalPlan expanded = (LogicalPlan) ((LogicalPlan) plan).transformUpWithSubqueries(expansion);
+        return expansion.count == 0 ? plan : SchemaPruning$.MODULE$.apply(pushedDown(expanded));
+    }
+
+    private static LogicalPlan pushedDown(LogicalPlan plan) {
+        LogicalPlan before = null;
+        for (int i = 0; i < 10 && plan != before; i++) {
+            before = plan;
+            plan = PushDownPredicates$.MODULE$.apply(plan);
+            plan = PushProjectionThroughUnion$.MODULE$.apply(plan);
+            plan = ColumnPruning$.MODULE$.apply(plan);
+            plan = CollapseProject$.MODULE$.apply(plan);
+            plan = PropagateEmptyRelation$.MODULE$.apply(plan);
+            plan = RemoveNoopOperators$.MODULE$.apply(plan);
+            plan = plan.fastEquals(before) ? before : plan;
+        }
+        return plan;
+    }
+}
+
+/** Plans of rows in the places of scans of lazy tables. */
+final class Expansion extends AbstractPartialFunction {
+    private final SparkSession session;
+    int count = 0;
+
+    Expansion(SparkSession session) {
+        this.session = session;
+    }
+
+    private static LazyTable table(Object plan) {
+        if (!(plan instanceof DataSourceV2ScanRelation)) {
+            return null;
+        }
+        Scan scan = ((DataSourceV2ScanRelation) plan).scan();
+        scan = scan instanceof V1ScanWrapper ? ((V1ScanWrapper) scan).v1Scan() : scan;
+        return scan instanceof LazyScan ? ((LazyScan) scan).table : null;
+    }
+
+    public boolean isDefinedAt(Object plan) {
+        return table(plan) != null;
+    }
+
+    public Object applyOrElse(Object plan, Function1 otherwise) {
+        LazyTable table = table(plan);
+        if (table == null) {
+            return otherwise.apply(plan);
+        }
+        count++;
+        return table.rows(session, ((LogicalPlan) plan).output());
+    }
+}

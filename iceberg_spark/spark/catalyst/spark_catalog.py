@@ -1,0 +1,224 @@
+"""A catalog of Iceberg tables in a classic session, by which Spark itself resolves their names.
+
+Spark loads catalogs by class name from its class path. `IcebergCatalog.java` is compiled while the
+session runs and put into the session's `CatalogManager`, so that no JAR is needed. Spark's analyzer
+then calls the functions of a `CatalogProvider`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from iceberg_spark.spark.session.classic_session import is_connect, java_list
+from iceberg_spark.spark.session.compiled_java import compiled_object
+
+_log = logging.getLogger(__name__)
+_CLASS = "IcebergCatalog"
+_FAILURES = 64
+_NUMBER = re.compile(r" \(iceberg_spark error (\d+)\)")
+
+Name = tuple[str, ...]
+
+
+class LazyRows(Protocol):
+    """A table, a metadata table or a view of one version; its rows are planned when they are read.
+
+    Two of the same `version` have the same rows.
+    """
+
+    @property
+    def columns(self) -> StructType:
+        """The columns."""
+
+    @property
+    def metadata_columns(self) -> StructType:
+        """The columns that only a query which names them has."""
+
+    @property
+    def version(self) -> str:
+        """The same for the same rows."""
+
+    def rows(self, names: Sequence[str]) -> Sequence[DataFrame]:
+        """Return DataFrames, together the rows with some columns in the order of the names.
+
+        Their columns may have other names.
+        """
+
+
+class CatalogProvider(Protocol):
+    """Answers what Spark's analyzer needs to know of a catalog."""
+
+    def table(
+        self, namespace: Name, name: str, version: str | None, timestamp_us: int | None
+    ) -> LazyRows | None:
+        """Return a table or view, None if there is none."""
+
+    def tables(self, namespace: Name) -> list[str] | None:
+        """Return the names of the tables of a namespace, None if there is no such namespace."""
+
+    def namespaces(self, parent: Name) -> list[Name] | None:
+        """Return the namespaces below another one, None if there is no such namespace."""
+
+    def namespace(self, namespace: Name) -> dict[str, str] | None:
+        """Return the properties of a namespace, None if there is no such namespace."""
+
+
+def has_spark_catalogs(session: SparkSession) -> bool:
+    """Return whether Spark can resolve Iceberg tables in a session: not over Connect."""
+    return _java(session) is not None
+
+
+def register_catalog(session: SparkSession, name: str, provider: CatalogProvider) -> bool:
+    """Add a catalog to a session; return whether it is there."""
+    java = _java(session)
+    if java is None:
+        return False
+    inside: Any = session
+    try:
+        ensure_callback_server_started(inside.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        java.register(inside._jsparkSession, name, _CatalogCalls(provider))
+    except Exception:  # noqa: BLE001 - no callback server, other classes of Spark, ...
+        _log.warning("Spark can't resolve tables of catalog %s by itself", name, exc_info=True)
+        return False
+    return True
+
+
+def unregister_catalogs(session: SparkSession) -> None:
+    """Remove all catalogs that were added to a session."""
+    java = _java(session)
+    if java is not None:
+        java.unregister(_session(session))
+
+
+def use_in_spark(session: SparkSession, catalog: str, namespace: Name) -> None:
+    """Have Spark resolve names of one part in a namespace of a catalog that was registered."""
+    java: Any = _java(session)
+    inside: Any = session
+    if java is None:
+        return
+    names = inside._sc._gateway.new_array(inside._jvm.java.lang.String, len(namespace))
+    for index, part in enumerate(namespace):
+        names[index] = part
+    java.use(_session(session), catalog, names)
+
+
+def original_error(error: Exception) -> Exception | None:
+    """Return the error of Python that an error of Spark stands for, None if it is Spark's own."""
+    match = _NUMBER.search(str(error))
+    return None if match is None else _failures.get(int(match[1]))
+
+
+def _java(session: SparkSession) -> Any:
+    return None if is_connect(session) else compiled_object(session, _CLASS, __package__)
+
+
+def _session(session: SparkSession) -> Any:
+    inside: Any = session
+    return inside._jsparkSession
+
+
+class _Failures:
+    """The latest errors that calls of Java ended with, by a number that is in their text."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._count = most, 0
+        self._errors: OrderedDict[int, Exception] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def add(self, error: Exception) -> str:
+        """Keep an error and return the text by which Java raises it."""
+        with self._lock:
+            self._count += 1
+            self._errors[self._count] = error
+            while len(self._errors) > self._most:
+                self._errors.popitem(last=False)
+            return f"!{error} (iceberg_spark error {self._count})"
+
+    def get(self, number: int) -> Exception | None:
+        """Return an error by its number."""
+        return self._errors.get(number)
+
+
+_failures = _Failures(_FAILURES)
+
+
+def _answered(call: Callable[[], Any]) -> Any:
+    """Return what a call returns; Java raises an error's text, which begins with "!"."""
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001 - py4j would make a text with a traceback of it
+        return _failures.add(error)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CatalogCalls:
+    """The calls of `IcebergCatalog`: JSON in, JSON or an object out."""
+
+    provider: CatalogProvider
+
+    def apply(self, operation: str, request: str) -> Any:
+        """Answer one call."""
+        return _answered(lambda: self._answer(operation, json.loads(request)))
+
+    def _answer(self, operation: str, request: dict[str, Any]) -> Any:
+        provider, namespace = self.provider, tuple(request["namespace"])
+        answer: Any
+        match operation:
+            case "table":
+                rows = provider.table(
+                    namespace, request["name"], request.get("version"), request.get("timestamp_us")
+                )
+                return None if rows is None else _TableCalls(rows)
+            case "tables":
+                answer = provider.tables(namespace)
+            case "namespaces":
+                answer = provider.namespaces(namespace)
+            case _:
+                answer = provider.namespace(namespace)
+        return None if answer is None else json.dumps(answer)
+
+    class Java:
+        """The interface of Java that the class implements."""
+
+        implements: ClassVar = ["java.util.function.BiFunction"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TableCalls:
+    """The calls of `LazyTable`."""
+
+    table: LazyRows
+
+    def apply(self, names: str | None) -> Any:
+        """Describe the table, or return a DataFrame of Java's with some of its columns."""
+        return _answered(self._description if names is None else lambda: self._rows(names))
+
+    def _description(self) -> str:
+        table = self.table
+        return json.dumps(
+            {
+                "schema": table.columns.jsonValue(),
+                "metadata": table.metadata_columns.jsonValue(),
+                "version": table.version,
+            }
+        )
+
+    def _rows(self, names: str) -> Any:
+        frames: Any = self.table.rows(json.loads(names))
+        return java_list(frames[0].sparkSession, (frame._jdf for frame in frames))
+
+    class Java:
+        """The interface of Java that the class implements."""
+
+        implements: ClassVar = ["java.util.function.Function"]

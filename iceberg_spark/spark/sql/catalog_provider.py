@@ -1,0 +1,149 @@
+"""A catalog's tables, views and namespaces, as Spark's analyzer asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.registry import load_catalog, overlaid
+from iceberg_spark.catalog.table_name import check_part
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+)
+from iceberg_spark.inspect.pinned_inspection import pin_inspection
+from iceberg_spark.scan.change_bounds import is_changes
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.read_options import ReadOptions
+from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.spark.catalyst.spark_catalog import LazyRows, Name
+from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
+from iceberg_spark.spark.session.asked_once import asking_once
+from iceberg_spark.spark.sql.lazy_rows import ChangeRows, MetadataRows, TableRows, ViewRows
+from iceberg_spark.spark.sql.query import TablePlace, load_place, queried_view
+from iceberg_spark.spark.sql.references import TableReference
+from iceberg_spark.spark.sql.seen import Seen
+from iceberg_spark.spark.sql.table_planner import selected
+from iceberg_spark.spark.sql.wap_branch import branch_to_read
+from iceberg_spark.spec.view import ViewMetadata
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCatalog:
+    """One catalog that the settings of a session describe."""
+
+    spark: SparkSession
+    catalog_name: str
+
+    def table(
+        self, namespace: Name, name: str, version: str | None, timestamp_us: int | None
+    ) -> LazyRows | None:
+        """Return a table, a metadata table or a view, pinned to one version."""
+        if not namespace:
+            return None
+        with asking_once(self.spark):
+            return self._load(namespace, name, _moment(version, timestamp_us))
+
+    def _load(self, namespace: Name, name: str, moment: dict[str, Any]) -> LazyRows | None:
+        seen = Seen(self.spark)
+        identifier = ".".join(map(check_part, (*namespace, name)))
+        place = TablePlace(*seen.place(f"{self.catalog_name}.{identifier}"))
+        try:
+            there, selector = load_place(place, seen)
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+        if isinstance(there, ViewMetadata):
+            return self._view(place, there, (*namespace, name), seen, moment)
+        return self._table(there, selector, moment)
+
+    def tables(self, namespace: Name) -> list[str] | None:
+        """Return the names of the tables of a namespace."""
+        return _if_there(lambda: [name[-1] for name in self._namespaces.list_tables(namespace)])
+
+    def namespaces(self, parent: Name) -> list[Name] | None:
+        """Return the namespaces below another one."""
+        return _if_there(lambda: self._namespaces.list_namespaces(parent))
+
+    def namespace(self, namespace: Name) -> dict[str, str] | None:
+        """Return the properties of a namespace; the root of the catalog has none."""
+        if not namespace:
+            return {}
+        return _if_there(lambda: self._namespaces.properties(namespace))
+
+    @property
+    def _catalog(self) -> Catalog:
+        settings = overlaid(self.catalog_name, {}, Seen(self.spark).settings)
+        return load_catalog(self.catalog_name, **settings)
+
+    @property
+    def _namespaces(self) -> Any:
+        listed = self._catalog.namespaces
+        if listed is None:
+            raise NoSuchNamespaceError(f"Catalog {self.catalog_name} has no namespaces")
+        return listed
+
+    def _view(
+        self, place: TablePlace, view: ViewMetadata, name: Name, seen: Seen, moment: dict[str, Any]
+    ) -> ViewRows:
+        if moment:
+            raise InvalidInputError(
+                f"{self.catalog_name}.{place.identifier} is a view: it has no versions to be read "
+                "AS OF"
+            )
+        reference = TableReference((self.catalog_name, *name), 0, 0, None)
+        return ViewRows(self.spark, queried_view(self.spark, reference, place, view, (), seen))
+
+    def _table(self, loaded: LoadedTable, selector: str | None, moment: dict[str, Any]) -> LazyRows:
+        choice = selected(selector)
+        if choice and moment:
+            raise InvalidInputError(
+                f"{loaded.identifier}.{selector} is one version of the table: leave AS OF out"
+            )
+        if selector and not choice and not is_changes(selector):
+            place = f"{loaded.metadata_location}#{selector}"
+            options = ReadOptions(path=place, storage=loaded.io.properties, **moment)
+            return MetadataRows(
+                self.spark, *pin_inspection(options, loaded, selector), f"{place} {moment}"
+            )
+        chosen = {**choice, **moment}
+        if not chosen and (branch := branch_to_read(self.spark, loaded.metadata)) is not None:
+            chosen = {"branch": branch}
+        request = ScanRequest(
+            **chosen,
+            case_sensitive=is_case_sensitive(self.spark),
+            time_zone=session_time_zone(self.spark),
+        )
+        if is_changes(selector):
+            return self._changes(loaded, request, moment)
+        return TableRows.of(self.spark, loaded, request)
+
+    def _changes(
+        self, loaded: LoadedTable, request: ScanRequest, moment: dict[str, Any]
+    ) -> ChangeRows:
+        if moment:
+            raise InvalidInputError(
+                f"{loaded.identifier}.changes are those of all snapshots, which can't be read AS "
+                "OF one: compare _commit_snapshot_id"
+            )
+        context: ScanContext = scan_context(loaded.metadata, request, loaded.io)
+        return ChangeRows(self.spark, loaded, request, context)
+
+
+def _moment(version: str | None, timestamp_us: int | None) -> dict[str, Any]:
+    if version is not None:
+        return {"version_as_of": version}
+    return {} if timestamp_us is None else {"as_of_timestamp_ms": timestamp_us // 1000}
+
+
+def _if_there(load: Callable[[], Answer]) -> Answer | None:
+    try:
+        return load()
+    except NoSuchNamespaceError:
+        return None

@@ -1,0 +1,213 @@
+"""Rows of tables and views of one version, for queries that Spark's analyzer resolves.
+
+Each is pinned when its name is resolved. Its files are planned when Spark has optimized the query,
+for the columns that the query uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as s
+
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.errors import IcebergError, UnsupportedError
+from iceberg_spark.inspect.pinned_inspection import PinnedInspection
+from iceberg_spark.read.changelog import with_change_columns
+from iceberg_spark.read.changes_table import ChangesTable
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.projection import with_metadata_columns
+from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
+from iceberg_spark.scan.scan_report import report_scan
+from iceberg_spark.spark.adapt.many_columns import by_position, plain, selected
+from iceberg_spark.spark.adapt.types import has_spark_type, to_spark
+from iceberg_spark.spark.catalyst.classic_queries import TypedRows
+from iceberg_spark.spark.reading.changelog_frame import change_frame
+from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.reading.metadata_frame import metadata_frame
+from iceberg_spark.spark.reading.plan_frame import plan_rows
+from iceberg_spark.spark.sql.hidden_columns import HIDDEN
+from iceberg_spark.spark.sql.query import QueriedView
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
+
+NO_COLUMNS = s.StructType([])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRows:
+    """The rows of one snapshot of a table."""
+
+    spark: SparkSession
+    loaded: LoadedTable
+    request: ScanRequest
+    context: ScanContext
+
+    @classmethod
+    def of(cls, spark: SparkSession, loaded: LoadedTable, request: ScanRequest) -> TableRows:
+        """Return the rows of the snapshot that a request chooses. Raises NoSuchSnapshotError."""
+        return cls(spark, loaded, request, scan_context(loaded.metadata, request, loaded.io))
+
+    @property
+    def columns(self) -> s.StructType:
+        """The columns of the snapshot. One that Spark has no type for is `void`."""
+        return _spark_type(self.context.read_schema)
+
+    @property
+    def metadata_columns(self) -> s.StructType:
+        """The metadata columns that the table has: none that has the name of a column."""
+        return _metadata_columns(self.context.read_schema, self.loaded.metadata)
+
+    @property
+    def version(self) -> str:
+        """The same for the same rows: the table, its schema and its snapshot."""
+        schema = self.context.table_schema.schema_id
+        return f"{self.loaded.metadata_location} {self.context.snapshot_id} {schema}"
+
+    def rows(self, names: Sequence[str]) -> Sequence[DataFrame]:
+        """Plan the files. Raises UnsupportedError for a column that Spark has no type for."""
+        context = _with_columns(self.context, self.request, self.loaded, names)
+        planned = plan(self.loaded.metadata, self.loaded.io, context)
+        report_scan(self.loaded, planned)
+        rows = plan_rows(planned, self.spark, filters=False)
+        given = [column.name for column in context.read_schema.fields]
+        frames = rows.frames if isinstance(rows, TypedRows) and rows.frames else None
+        if frames is not None and given == list(names):
+            return frames
+        if isinstance(rows, TypedRows):
+            rows = rows.frame(self.spark)
+        return [_in_order(rows, given, names)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChangeRows:
+    """What the snapshots of a table, or of one of its branches, changed."""
+
+    spark: SparkSession
+    loaded: LoadedTable
+    request: ScanRequest
+    context: ScanContext
+
+    @property
+    def columns(self) -> s.StructType:
+        """The table's columns and those that changes add."""
+        return _spark_type(with_change_columns(self.context.table_schema))
+
+    @property
+    def metadata_columns(self) -> s.StructType:
+        """Changes have none."""
+        return NO_COLUMNS
+
+    @property
+    def version(self) -> str:
+        """The same for the same changes."""
+        return f"{self.loaded.metadata_location} changes of {self.context.snapshot_id}"
+
+    def rows(self, names: Sequence[str]) -> Sequence[DataFrame]:
+        """Plan the changes of each snapshot."""
+        own = {column.name for column in self.context.read_schema.fields}
+        read = [name for name in names if name in own]
+        context = _with_columns(self.context, self.request, self.loaded, read)
+        changes = ChangesTable.of(context, self.loaded.metadata, {})
+        steps = changes.steps(self.loaded.metadata, self.loaded.io)
+        frame = change_frame(changes.request, steps, self.spark)
+        return [_in_order(frame, frame.columns, names)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MetadataRows:
+    """The rows of a metadata table."""
+
+    spark: SparkSession
+    inspected: PinnedInspection
+    shown: Schema
+    version: str
+
+    @property
+    def columns(self) -> s.StructType:
+        """The columns of the metadata table."""
+        return _spark_type(self.shown)
+
+    @property
+    def metadata_columns(self) -> s.StructType:
+        """A metadata table has none."""
+        return NO_COLUMNS
+
+    def rows(self, names: Sequence[str]) -> Sequence[DataFrame]:
+        """Read manifests when the query runs."""
+        frame = metadata_frame(self.inspected, self.shown, self.spark)
+        return [_in_order(frame, frame.columns, names)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewRows:
+    """The rows of a view, whose tables are pinned."""
+
+    spark: SparkSession
+    view: QueriedView
+    version: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def columns(self) -> s.StructType:
+        """The columns that the view was created with."""
+        return to_spark(self.view.columns)
+
+    @property
+    def metadata_columns(self) -> s.StructType:
+        """A view has none."""
+        return NO_COLUMNS
+
+    def rows(self, names: Sequence[str]) -> Sequence[DataFrame]:
+        """Return the rows of the view's query."""
+        frame = self.view.rows(self.spark)
+        return [_in_order(frame, frame.columns, names)]
+
+
+def _spark_type(schema: Schema) -> s.StructType:
+    """Return the columns of a schema in Spark's types, `void` for those that it has none for."""
+    fields = []
+    for column in schema.fields:
+        if has_spark_type(column):
+            fields += nullable(to_spark(Schema(column))).fields
+        else:
+            fields.append(s.StructField(column.name, s.NullType()))
+    return s.StructType(fields)
+
+
+def _metadata_columns(schema: Schema, metadata: TableMetadata) -> s.StructType:
+    fields = []
+    for name in HIDDEN:
+        try:
+            column = with_metadata_columns(schema, [name], metadata).fields[-1]
+        except IcebergError:
+            continue
+        fields += nullable(to_spark(Schema(column))).fields
+    return s.StructType(fields)
+
+
+def _with_columns(
+    context: ScanContext, request: ScanRequest, loaded: LoadedTable, names: Sequence[str]
+) -> ScanContext:
+    """Return a scan of some columns, of the first one for a query that needs none."""
+    columns = {column.name: column for column in context.read_schema.fields}
+    for name in names:
+        if name in columns and not has_spark_type(columns[name]):
+            raise UnsupportedError(
+                f"Column {name} is {columns[name].field_type}, a type that this Spark lacks: "
+                "leave it out of the query"
+            )
+    own = tuple(name for name in names if name in columns)
+    first = next(name for name in columns if has_spark_type(columns[name]))
+    hidden = tuple(name for name in names if name not in columns)
+    asked = replace(request, selected_fields=own or (first,), metadata_columns=hidden)
+    return narrowed(context, loaded.metadata, asked, loaded.io)
+
+
+def _in_order(frame: DataFrame, given: Sequence[str], names: Sequence[str]) -> DataFrame:
+    """Return some columns of a DataFrame by the place of their names."""
+    places = [plain(given.index(name)) for name in names]
+    return selected(by_position(frame), places) if places else frame

@@ -1,0 +1,42 @@
+"""Spark's error for a missing table of one of this library's catalogs, as this library's error."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from iceberg_spark.errors import IcebergError, NoSuchNamespaceError, NoSuchTableError
+from iceberg_spark.spark.session.session_catalogs import is_ours
+from iceberg_spark.spark.sql.current_namespace import whole_name
+from iceberg_spark.spark.sql.query import TablePlace, load_place
+from iceberg_spark.spark.sql.seen import Seen
+from iceberg_spark.spec.quoted_name import quoted_parts
+
+_CONDITION, _NAME = "TABLE_OR_VIEW_NOT_FOUND", "relationName"
+_POSITION = re.compile(r"line \d+ pos \d+")
+
+
+def missing_table_error(spark: SparkSession, error: PySparkException) -> IcebergError | None:
+    """Return the error for a table that Spark did not find, None if it is not of our catalogs.
+
+    Its text says where the catalog expects the table, a name that is near, and the position in the
+    statement.
+    """
+    if error.getCondition() != _CONDITION:
+        return None
+    name = quoted_parts((error.getMessageParameters() or {}).get(_NAME, ""))
+    whole = whole_name(spark, name or ())
+    if len(whole) < 2 or not is_ours(spark, whole[0]):
+        return None
+    seen = Seen(spark)
+    position = _POSITION.search(str(error))
+    behind = f" ({position[0]})" if position else ""
+    try:
+        load_place(TablePlace(*seen.place(".".join(whole))), seen)
+    except (NoSuchTableError, NoSuchNamespaceError) as missing:
+        return type(missing)(f"{missing}{behind}")
+    except IcebergError as other:
+        return other
+    return None

@@ -1,0 +1,136 @@
+"""Which statements Spark runs itself in an enabled classic session, with catalogs of ours in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+from sqlglot.tokenizer_core import Token, TokenType
+
+from iceberg_spark.catalog.local_default import LOCAL_CATALOG
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.adapt.asked import FORMAT_NAME
+from iceberg_spark.spark.catalyst.spark_catalog import (
+    has_spark_catalogs,
+    register_catalog,
+    unregister_catalogs,
+)
+from iceberg_spark.spark.session.classic_session import session_key
+from iceberg_spark.spark.session.session_catalogs import described_names, is_ours
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.catalog_provider import SessionCatalog
+from iceberg_spark.spark.sql.statements.cursor import script_tokens
+
+_SPARKS_OWN = "spark_catalog"
+_QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "("})
+_CHANGES = frozenset({"INSERT", "MERGE", "UPDATE", "DELETE"})
+_EXPLAIN_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
+_FUNCTIONS = "SYSTEM"
+_lock = threading.Lock()
+_registered: dict[str, set[str]] = {}
+"""Names of the catalogs in Spark by the session's id: a few characters each."""
+
+
+def begin_catalogs(spark: SparkSession) -> None:
+    """Let Spark have the catalogs of a session from now on, if its classes are those needed."""
+    if has_spark_catalogs(spark):
+        with _lock:
+            _registered.setdefault(session_key(spark) or "", set())
+    register_catalogs(spark)
+
+
+def register_catalogs(spark: SparkSession, text: str = "") -> bool:
+    """Let Spark resolve the tables of catalogs that are new; return whether it resolves any.
+
+    The catalog `local`, which needs no settings, is among them if a statement mentions it. Returns
+    False unless the session has begun to: never over Connect.
+    """
+    with _lock:
+        known = _registered.get(session_key(spark) or "")
+        if known is None:
+            return False
+        names = described_names(spark) | ({LOCAL_CATALOG} if LOCAL_CATALOG in text else set())
+        for name in names - known - {_SPARKS_OWN}:
+            if is_ours(spark, name):
+                if not register_catalog(spark, name, SessionCatalog(spark, name)):
+                    return False
+                known.add(name)
+    return True
+
+
+def forget_catalogs(spark: SparkSession) -> None:
+    """Undo `begin_catalogs`."""
+    with _lock:
+        names = _registered.pop(session_key(spark) or "", None)
+    if names:
+        unregister_catalogs(spark)
+
+
+def is_sparks_statement(spark: SparkSession, text: str) -> bool:
+    """Return whether Spark's own parser and analyzer run a statement about Iceberg tables.
+
+    These are queries, scripts, and statements about temporary views, caches and functions. They
+    are not if they use what Spark's grammar or a classic session lacks: functions of a catalog
+    (`cat.system.bucket(...)`), locations in place of names, read options (`FROM t WITH (...)`).
+    """
+    try:
+        tokens = script_tokens(text, session_dialect(spark))
+    except InvalidInputError:
+        return True  # Spark's parser says where the error is
+    if not _is_run_by_spark(_outer_words(tokens)):
+        return False
+    return not any(_is_beyond_spark(tokens, place) for place in range(len(tokens)))
+
+
+def _is_run_by_spark(words: Sequence[str]) -> bool:
+    """Return whether a statement is of a kind that Spark runs, by its words outside brackets."""
+    match words:
+        case ["EXPLAIN", *rest]:
+            query = rest[1:] if rest and rest[0] in _EXPLAIN_MODES else rest
+            return _is_query(query)
+        case ["DESCRIBE" | "DESC", "QUERY", *query]:
+            return _is_query(query)
+        case ["DESCRIBE" | "DESC", "SELECT" | "WITH" | "VALUES", *_]:
+            return _is_query(words[1:])
+        case ["CACHE" | "UNCACHE", *_] | ["CLEAR", "CACHE"]:
+            return True
+        case ["BEGIN", *script]:
+            return not _CHANGES.intersection(script)
+        case ["CREATE", *rest]:
+            return _is_temporary([word for word in rest if word not in ("OR", "REPLACE", "GLOBAL")])
+        case ["DROP", "TEMPORARY", *_]:
+            return True
+        case _:
+            return _is_query(words)
+
+
+def _outer_words(tokens: Sequence[Token]) -> list[str]:
+    """Return the words outside brackets in upper case, with a "(" for each pair of brackets."""
+    words, depth = [], 0
+    for token in tokens:
+        depth -= token.token_type is TokenType.R_PAREN
+        if depth == 0 and token.token_type not in (TokenType.R_PAREN, TokenType.IDENTIFIER):
+            words.append(token.text.upper())
+        depth += token.token_type is TokenType.L_PAREN
+    return words
+
+
+def _is_query(words: Sequence[str]) -> bool:
+    return bool(words) and words[0] in _QUERIES and not _CHANGES.intersection(words)
+
+
+def _is_temporary(words: Sequence[str]) -> bool:
+    return bool(words) and words[0] in ("TEMPORARY", "TEMP")
+
+
+def _is_beyond_spark(tokens: list[Token], place: int) -> bool:
+    token = tokens[place]
+    is_quoted = token.token_type is TokenType.IDENTIFIER
+    if is_quoted and ("/" in token.text or token.text.lower() == FORMAT_NAME):
+        return True
+    word = token.text.upper()
+    following = tokens[place + 1].token_type if place + 1 < len(tokens) else None
+    if word == "WITH":
+        return following is TokenType.L_PAREN
+    return following is TokenType.DOT and word in (_FUNCTIONS, _SPARKS_OWN.upper())
