@@ -47,12 +47,23 @@ def decimal_column(physical: str, width: int, precision: int) -> DecimalColumn |
 
 
 def decimal_file(
-    path: Path, unscaled: Sequence[int | None], columns: Mapping[str, DecimalColumn]
+    path: Path,
+    unscaled: Sequence[int | None],
+    columns: Mapping[str, DecimalColumn],
+    *,
+    has_field_ids: bool = False,
 ) -> Path:
-    """Write a file with `id` and columns that hold the same decimals in other physical types."""
+    """Write a file with `id` and columns that hold the same decimals in other physical types.
+
+    Field ids, if there are any, count from 1 as those of a table with these columns.
+    """
     arrays: list[Any] = [pa.array(range(len(unscaled)), pa.int64())]
     arrays += [column.stored(unscaled) for column in columns.values()]
     rows = pa.table(arrays, names=["id", *columns])
+    if has_field_ids:
+        ids = ({"PARQUET:field_id": str(number)} for number in range(1, len(arrays) + 1))
+        fields = [field.with_metadata(marks) for field, marks in zip(rows.schema, ids, strict=True)]
+        rows = rows.cast(pa.schema(fields))
     # pyarrow compares plain bytes without a sign, so that its statistics are not those of decimals.
     pq.write_table(rows, path, store_schema=False, row_group_size=2, write_statistics=["id"])
     marks = {(name,): column.annotation for name, column in columns.items()}

@@ -15,6 +15,10 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.spark.reading import footers, misread_files
+from iceberg_spark.spark.reading.engine_choice import choose_engines
+from iceberg_spark.spark.reading.plan_frame import reach_of
+from tests.limits import set_limits
 from tests.parquet_files import decimal_column, decimal_file, raw_lz4_file
 
 COLUMNS = {
@@ -69,6 +73,35 @@ def test_filters_on_decimals_of_each_physical_type_return_what_they_should(
         scan = decimals.scan(row_filter=condition, selected_fields=("id",))
         assert sorted(row.id for row in scan.to_df(spark).collect()) == expected
         assert sorted(scan.to_arrow()["id"].to_pylist()) == expected
+
+
+def test_decimals_are_read_as_stored_where_the_driver_reads_no_footers(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = {"d": COLUMNS["fixed12_18"]}
+    unscaled = [*UNSCALED[:-1], 10**17 + 1, -(10**17)]
+    wide = decimal_file(tmp_path / "wide.parquet", unscaled, columns, has_field_ids=True)
+    table = table_of(tmp_path, wide, columns)
+    table.update_properties().remove("schema.name-mapping.default").commit()
+    table.append(pa.table({"id": [len(unscaled)], "d": [Decimal("7.00")]}))
+    set_limits(monkeypatch, footers, "FOOTERS", local=1)
+    set_limits(monkeypatch, misread_files, "FOOTERS", task_files=1)
+    jobs: list[object] = []
+
+    def job_results(*given: Any, **more: Any) -> Any:
+        jobs.append(given)
+        return run_jobs(*given, **more)
+
+    run_jobs = misread_files.job_results
+    monkeypatch.setattr(misread_files, "job_results", job_results)
+    expected = [*map(value, unscaled), Decimal("7.00")]
+    for _ in range(2):
+        assert by_id(table.scan().to_df(spark).collect(), "d") == expected
+    assert len(jobs) == 1
+    engines = [group.engine for group in choose_engines(table.scan().plan_files(), reach_of(spark))]
+    assert engines == ["native", "arrow"]
+    assert table.scan(selected_fields=("id",)).to_df(spark).count() == len(expected)
+    assert len(jobs) == 1
 
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])

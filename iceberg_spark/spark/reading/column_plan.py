@@ -20,7 +20,13 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.pruning import canonical_tuples
 from iceberg_spark.scan.split import Longs
 from iceberg_spark.spark.reading.asked_columns import AskedColumns, nested
-from iceberg_spark.spark.reading.footer_columns import HIDDEN, FileColumns, Found, file_columns
+from iceberg_spark.spark.reading.footer_columns import (
+    HIDDEN,
+    FileColumns,
+    FindMisread,
+    Found,
+    file_columns,
+)
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 
@@ -119,15 +125,21 @@ class ColumnPlan:
 
 
 def column_plans(
-    plan: ScanPlan, rows: Longs, asked: AskedColumns, prefixes: pa.Array
+    plan: ScanPlan,
+    rows: Longs,
+    asked: AskedColumns,
+    prefixes: pa.Array,
+    find_misread: FindMisread,
 ) -> Iterator[tuple[ColumnPlan | str, Longs]]:
     """Yield groups of planned files whose columns are got alike, or why Spark's reader can't.
 
     `rows` are places in `plan.files`, `prefixes` how each of these spells the start of its path.
-    Raises CorruptFileError as `footers` does.
+    `find_misread` as in `file_columns`. Raises CorruptFileError as `footers` does.
     """
     found = defaultdict[Found, list[int]](list)
-    columns_of = file_columns(plan, rows, asked.wanted, isolated=asked.isolated)
+    columns_of = file_columns(
+        plan, rows, asked.wanted, isolated=asked.isolated, find_misread=find_misread
+    )
     for row, columns in zip(rows.tolist(), columns_of, strict=True):
         found[columns].append(row)
     for columns, members in found.items():

@@ -24,6 +24,7 @@ from iceberg_spark.scan.split import Longs
 from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
 from iceberg_spark.spark.reading.asked_columns import AskedColumns, asked_columns, with_keys
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, column_plans
+from iceberg_spark.spark.reading.footer_columns import FindMisread
 from iceberg_spark.spark.reading.hadoop_settings import foreign_s3_property
 from iceberg_spark.spark.reading.limits import NATIVE
 from iceberg_spark.spark.session.engine import Engine
@@ -85,6 +86,8 @@ class Reach:
     setting: Callable[[str, str], str | None] = lambda _prefix, _name: None
     """A setting of such a store's file system, by its name."""
     gives_file_values: bool = False
+    find_misread: FindMisread = lambda _plan, _rows, _columns: {}
+    """Finds files that Spark's reader misreads, where the driver reads no footers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +118,13 @@ def choose_engines(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
         return arrow
     dirty = left & _dirty(plan)
     if dirty.any() and reach.gives_file_values:
-        native, beyond = _native_dirty(plan, paths, np.flatnonzero(left), asked, told_apart=True)
+        native, beyond = _native_dirty(
+            plan, paths, np.flatnonzero(left), asked, reach, told_apart=True
+        )
         return [*native, *arrow, *beyond]
-    native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty), asked)
+    native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty), asked, reach)
     if dirty.any():
-        with_deletes, refused = _native_dirty(plan, paths, np.flatnonzero(dirty), asked)
+        with_deletes, refused = _native_dirty(plan, paths, np.flatnonzero(dirty), asked, reach)
         native, beyond = [*native, *with_deletes], [*beyond, *refused]
     return [*native, *arrow, *beyond]
 
@@ -141,6 +146,7 @@ def _native_dirty(
     paths: _Paths,
     rows: Longs,
     asked: AskedColumns,
+    reach: Reach,
     *,
     told_apart: bool = False,
 ) -> tuple[list[FileGroup], list[FileGroup]]:
@@ -159,7 +165,7 @@ def _native_dirty(
         if isinstance(more, str):
             reasons[more] += dirty.rows.tolist()
             continue
-        parts, others = _native(plan, paths, dirty.rows, more)
+        parts, others = _native(plan, paths, dirty.rows, more, reach)
         beyond += others
         if not (dirty.has_positions or dirty.equality):
             native += parts
@@ -251,7 +257,7 @@ def _mask(column: Any) -> Mask:
 
 
 def _native(
-    plan: ScanPlan, paths: _Paths, rows: Longs, asked: AskedColumns
+    plan: ScanPlan, paths: _Paths, rows: Longs, asked: AskedColumns, reach: Reach
 ) -> tuple[list[FileGroup], list[FileGroup]]:
     """Split the native files by what differs between relations; those beyond the limit are arrow.
 
@@ -259,7 +265,7 @@ def _native(
     """
     groups: list[FileGroup] = []
     beyond: list[FileGroup] = []
-    for columns, chosen in column_plans(plan, rows, asked, paths.prefix):
+    for columns, chosen in column_plans(plan, rows, asked, paths.prefix, reach.find_misread):
         if isinstance(columns, str):
             beyond.append(FileGroup(columns, chosen))
             continue

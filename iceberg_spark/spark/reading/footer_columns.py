@@ -7,7 +7,7 @@ Projection"; the order is that of `arrow.evolve`. What may be filtered by is for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, TypeAlias
@@ -64,14 +64,24 @@ Found: TypeAlias = FileColumns | str
 """Where the columns are, or why Spark's reader can't find them."""
 
 
+FindMisread: TypeAlias = Callable[[ScanPlan, Longs, Sequence[t.NestedField]], Mapping[int, str]]
+"""From a plan, rows of its files and columns to why Spark's reader misreads a file, by its row."""
+
+
 def file_columns(
-    plan: ScanPlan, rows: Longs, wanted: Sequence[t.NestedField], *, isolated: bool
+    plan: ScanPlan,
+    rows: Longs,
+    wanted: Sequence[t.NestedField],
+    *,
+    isolated: bool,
+    find_misread: FindMisread,
 ) -> list[Found]:
     """Return for each of some planned files where its wanted top-level columns are.
 
     With `isolated` False a setting could make Spark read by name, so that a file whose names are
-    not the table's is not for it. Of files that agree in all but what is proven, two kinds are
-    made at most. Raises CorruptFileError as `footers` does.
+    not the table's is not for it. `find_misread` is asked about files whose footers are too many
+    to be read here. Of files that agree in all but what is proven, two kinds are made at most.
+    Raises CorruptFileError as `footers` does.
     """
     most = footer_limit(plan)
     if len(rows) > most and plan.context.name_mapping:
@@ -79,8 +89,14 @@ def file_columns(
         return [why] * len(rows)
     search = _FileSearch(plan, tuple(wanted), isolated)
     places = (plan.files.column(name).to_numpy()[rows].tolist() for name in _PLACE)
-    heads = [None] * len(rows) if len(rows) > most else footers(plan, rows)
-    return _joined(list(map(search.found, rows.tolist(), heads, *places)))
+    if len(rows) <= most:
+        return _joined(list(map(search.found, rows.tolist(), footers(plan, rows), *places)))
+    # A session that is not isolated leaves files without a footer to the Arrow engine anyway.
+    misread = find_misread(plan, rows, wanted) if isolated else {}
+    found = map(search.found, rows.tolist(), [None] * len(rows), *places)
+    return _joined(
+        [misread.get(row, columns) for row, columns in zip(rows.tolist(), found, strict=True)]
+    )
 
 
 _PLACE = ("spec_id", "partition_index")
@@ -338,6 +354,12 @@ It shifts the bytes into a long, then the sign by 64 minus the width in bits, wh
 modulo 64: 12 bytes are shifted by -32, that is by 32, and lose the upper half; 16 bytes by 0.
 Source: `ParquetRowConverter.binaryToUnscaledLong`.
 """
+
+
+def may_be_misread(column: t.NestedField) -> bool:
+    """Return whether a column has decimals that Spark's reader misreads in some files."""
+    kinds = (each.field_type for each in _nested(column))
+    return any(isinstance(k, t.DecimalType) and k.precision <= _LONG_PRECISION for k in kinds)
 
 
 def _is_misread(leaf: StoredLeaf, wanted: t.IcebergType) -> bool:

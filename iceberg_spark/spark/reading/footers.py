@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -22,6 +24,9 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
 from iceberg_spark.spark.reading.limits import FOOTERS
 
+ListedFile: TypeAlias = tuple[str, int, int]
+"""The path, the size in bytes and the rows of a file."""
+
 
 def footer_limit(plan: ScanPlan) -> int:
     """Return of how many files of a plan the footers are read at most."""
@@ -34,13 +39,25 @@ def footers(plan: ScanPlan, rows: Longs) -> list[FooterHead | None]:
     Raises CorruptFileError for a file that has other rows or bytes than the metadata says, unless
     it has no field ids and the table no name mapping: that is another reader's to judge.
     """
-    files = plan.files.select(["file_path", "file_size_in_bytes", "record_count"])
-    listed = files.take(pa.array(rows)).to_pydict().values()
-    read = _Footers(plan.context.io, bool(plan.context.name_mapping))
-    if _are_local(plan):  # quicker than threads, for the time goes into Python
-        return list(map(read.head, *listed))
+    files = listed_files(plan, rows)
+    return read_footers(plan.context.io, files, has_mapping=bool(plan.context.name_mapping))
+
+
+def listed_files(plan: ScanPlan, rows: Longs) -> tuple[ListedFile, ...]:
+    """Return some planned files as the metadata lists them."""
+    columns = plan.files.select(["file_path", "file_size_in_bytes", "record_count"])
+    return tuple(zip(*columns.take(pa.array(rows)).to_pydict().values(), strict=True))
+
+
+def read_footers(
+    io: FileIO, files: Sequence[ListedFile], *, has_mapping: bool
+) -> list[FooterHead | None]:
+    """Return the heads of the footers of listed files, as `footers` does."""
+    reader = _Footers(io, has_mapping)
+    if all(location.is_local(path) for path, _, _ in files):
+        return [reader.head(*file) for file in files]  # threads only cost: the work is in Python
     with ThreadPoolExecutor(FOOTERS.readers, thread_name_prefix="footers") as pool:
-        return list(pool.map(read.head, *listed))
+        return list(pool.map(lambda file: reader.head(*file), files))
 
 
 def _are_local(plan: ScanPlan) -> bool:

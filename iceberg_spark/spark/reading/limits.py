@@ -39,6 +39,8 @@ class FooterLimits:
     """Files of a store, two requests each."""
     readers: int = 64
     """Files at once."""
+    task_files: int = 1_000
+    """Files whose footers one task reads, where the driver does not read them."""
     kept_bytes: int = 512
     """Bytes that a file takes in the process's cache, with its path."""
 

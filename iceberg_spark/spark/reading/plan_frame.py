@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,6 +25,7 @@ from iceberg_spark.spark.reading.engine_choice import (
 )
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.kept_frames import kept_frames
+from iceberg_spark.spark.reading.misread_files import find_misread
 from iceberg_spark.spark.reading.parquet_relation import relation
 from iceberg_spark.spark.reading.prune_files import prune_in_optimizer
 from iceberg_spark.spark.reading.reading_session import (
@@ -155,4 +156,5 @@ def reach_of(spark: SparkSession) -> Reach:
         has_file_system,
         hadoop.setting,
         gives_file_values(spark),
+        partial(find_misread, spark),
     )
