@@ -9,6 +9,14 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from iceberg_spark.inspect.column_docs import (
+    FILE_DOCS,
+    METRIC_DOCS,
+    METRICS_DOC,
+    PARTITION_DOCS,
+    POSITION_DELETE_DOCS,
+    with_docs,
+)
 from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.manifest.schemas import data_file_struct
 from iceberg_spark.spec import reserved
@@ -202,13 +210,16 @@ def metric_columns(schema: Schema) -> tuple[NestedField, ...]:
 def _with_metrics(fields: tuple[NestedField, ...], table: Schema) -> Schema:
     ids = itertools.count(Schema(*fields).highest_field_id + 1)
     metrics = StructType(*(_metrics_of(one, ids) for one in metric_columns(table)))
-    return Schema(*fields, _optional(next(ids), READABLE_METRICS, metrics))
+    column = _optional(next(ids), READABLE_METRICS, metrics)
+    return Schema(*fields, replace(column, doc=METRICS_DOC))
 
 
 def _metrics_of(column: NestedField, ids: Iterator[int]) -> NestedField:
     counts = [_optional(next(ids), name, _LONG) for name in COUNT_METRICS]
     bounds = [_optional(next(ids), name, column.field_type) for name in BOUND_METRICS]
-    return _optional(next(ids), column.name, StructType(*counts, *bounds))
+    metrics = StructType(*with_docs([*counts, *bounds], METRIC_DOCS))
+    found = _optional(next(ids), column.name, metrics)
+    return replace(found, doc=f"Metrics for column {column.name}")
 
 
 def _file_fields(partition: StructType) -> tuple[NestedField, ...]:
@@ -219,7 +230,7 @@ def _file_fields(partition: StructType) -> tuple[NestedField, ...]:
         made.append(replace(one, required=False) if one.name == "content" else one)
         if one.name == "file_format":
             made.append(_optional(141, SPEC_ID, _INT))
-    return tuple(made)
+    return with_docs(made, FILE_DOCS)
 
 
 def _entry_fields(partition: StructType) -> tuple[NestedField, ...]:
@@ -233,7 +244,7 @@ def _entry_fields(partition: StructType) -> tuple[NestedField, ...]:
 
 
 def _partitions(partition: StructType) -> Schema:
-    counts = (
+    columns = (
         _required(2, "record_count", _LONG),
         _required(3, "file_count", _INT),
         _required(11, "total_data_file_size_in_bytes", _LONG),
@@ -244,6 +255,7 @@ def _partitions(partition: StructType) -> Schema:
         _optional(9, "last_updated_at", _TIME),
         _optional(10, "last_updated_snapshot_id", _LONG),
     )
+    counts = with_docs(columns, PARTITION_DOCS)
     if not partition.fields:
         return Schema(*counts)
     return Schema(_required(1, PARTITION, partition), _required(4, SPEC_ID, _INT), *counts)
@@ -267,4 +279,4 @@ def _position_deletes(metadata: TableMetadata, partition: StructType) -> Schema:
     if metadata.rules.has_row_lineage:
         fields.append(_optional(_CONTENT_OFFSET_ID, "content_offset", _LONG))
         fields.append(_optional(_CONTENT_SIZE_ID, "content_size_in_bytes", _LONG))
-    return Schema(*fields)
+    return Schema(*with_docs(fields, POSITION_DELETE_DOCS))

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
+from iceberg_spark.inspect.names import MetadataTable
 from tests.oracle.by_turns import ByTurns
 
 JAVAS = "org.apache.iceberg.spark.SparkCatalog"
@@ -204,6 +205,18 @@ def test_statements_give_javas_rows(sides: Sides) -> None:
     javas = sides.theirs("SHOW PROCEDURES IN {c}.system")
     assert {row[3][0] for row in javas[1]} <= {row[3][0] for row in listed[1]}
     assert listed[0] == javas[0]
+
+
+@pytest.mark.timeout(300)
+def test_metadata_tables_are_described_as_in_java(sides: Sides) -> None:
+    check(
+        sides,
+        [
+            """CREATE TABLE {c}.d.t (id bigint, s string COMMENT 'x', p struct<a: int COMMENT 'y'>)
+               USING iceberg PARTITIONED BY (bucket(4, id), s)""",
+            *(f"DESCRIBE {{c}}.d.t.{name}" for name in MetadataTable if name.is_javas),
+        ],
+    )
 
 
 @pytest.mark.parametrize("turn", [0, 1])

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from iceberg_spark.api.statements.answers import rows_of
-from iceberg_spark.api.statements.shown_tables import column_rows
+from iceberg_spark.api.statements.shown_tables import PARTITION_TITLES, Row, column_rows
 from iceberg_spark.api.statements.target import table_above
+from iceberg_spark.inspect.names import MetadataTable
+from iceberg_spark.inspect.schemas import PARTITION
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.statements.listings import (
     DescribeTable,
@@ -35,10 +38,21 @@ def shown_part(spark: SparkSession, command: Shown) -> DataFrame | None:
         case ShowColumns():
             return rows_of(spark, "col_name string", [(one.name,) for one in columns.fields])
         case DescribeTable(column=None):
-            rows = column_rows(columns)
+            rows = column_rows(columns) + _partitioning(command.table[-1], columns)
             return rows_of(spark, "col_name string, data_type string, comment string", rows)
         case _:
             return None
+
+
+def _partitioning(name: str, columns: StructType) -> list[Row]:
+    """Return what DESCRIBE says of partitions: Java's table of position deletes has them."""
+    if name.lower() != MetadataTable.POSITION_DELETES:
+        return []
+    parts = next((field.dataType for field in columns.fields if field.name == PARTITION), None)
+    if not isinstance(parts, StructType):
+        return []
+    named = [(f"{PARTITION}.{name}", kind, comment) for name, kind, comment in column_rows(parts)]
+    return [*PARTITION_TITLES, *named]
 
 
 def of_whole_table(spark: SparkSession, command: Shown) -> Shown:

@@ -38,6 +38,10 @@ from iceberg_spark.spec.transforms import (
 from iceberg_spark.spec.types import IntegerType, LongType, NestedField, StringType
 
 Row = tuple[str, str, str | None]
+PARTITION_TITLES: tuple[Row, ...] = (
+    ("# Partition Information", "", ""),
+    ("# col_name", "data_type", "comment"),
+)
 
 
 def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
@@ -154,8 +158,7 @@ def _partitioning(schema: Schema, parts: Sequence[PartitionField]) -> list[Row]:
     is_plain = all(isinstance(part.transform, IdentityTransform) for part in parts)
     if is_plain and len(columns) == len(parts):
         return [
-            ("# Partition Information", "", ""),
-            ("# col_name", "data_type", "comment"),
+            *PARTITION_TITLES,
             *(_partition_column(schema, column) for column in columns),
         ]
     terms = [(f"Part {at}", _term(schema, part), "") for at, part in enumerate(parts)]
