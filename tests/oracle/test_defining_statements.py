@@ -68,7 +68,6 @@ ROWS = [
     "SELECT * FROM {c}.d.t ORDER BY id, s",
 ]
 LISTINGS = [
-    "CREATE TEMPORARY VIEW tv_{c} AS SELECT 1 AS a",
     "SHOW TABLE EXTENDED IN {c}.d LIKE 't|ext'",
     "SHOW TABLE EXTENDED FROM {c}.d LIKE 'no*'",
     "SHOW USER FUNCTIONS IN {c}.system",
@@ -85,6 +84,11 @@ AFTER_USE = [
     "ALTER VIEW v RENAME TO w",
     "ALTER VIEW w RENAME TO e.x",
     "SHOW VIEWS IN {c}.e",
+    "CREATE TEMPORARY VIEW tv_{c} AS SELECT 1 AS a",
+    "SHOW VIEWS IN {c}.e LIKE 'x|tv*'",
+    "SHOW TABLE EXTENDED LIKE 'no'",
+    "SHOW TABLE EXTENDED LIKE 't'",
+    "DROP VIEW tv_{c}",
     "ALTER VIEW e.x RENAME TO y",
     "ALTER VIEW y RENAME TO {c}.d.z",
     "SHOW VIEWS",

@@ -37,7 +37,8 @@ def _of_catalog(spark: SparkSession, command: Command) -> DataFrame | None:
         case ShowTables():
             return in_catalogs.show_tables(spark, command)
         case ShowTablesExtended(pattern=pattern):
-            sparks = spark.sql(f"SHOW TABLE EXTENDED LIKE {shown_tables.text(pattern)}")
+            wanted = shown_tables.text(pattern)
+            sparks = spark.sql(f"SHOW TABLE EXTENDED IN spark_catalog.default LIKE {wanted}")
             return in_catalogs.show_tables_extended(spark, command, sparks)
         case ShowNamespaces():
             return in_catalogs.show_namespaces(spark, command)

@@ -129,7 +129,8 @@ def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
     except UnsupportedError:
         rows = []
     like = "" if statement.pattern is None else f" LIKE {text(statement.pattern)}"
-    rows += [tuple(row) for row in spark.sql(f"SHOW VIEWS{like}").collect() if row.isTemporary]
+    listed = spark.sql(f"SHOW VIEWS IN spark_catalog.default{like}").collect()
+    rows += [tuple(row) for row in listed if row.isTemporary]
     return rows_of(spark, "namespace string, viewName string, isTemporary boolean", rows)
 
 
