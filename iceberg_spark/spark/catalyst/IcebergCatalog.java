@@ -51,6 +51,7 @@ import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -58,6 +59,7 @@ import org.apache.spark.sql.connector.read.V1Scan;
 import org.apache.spark.sql.execution.datasources.SchemaPruning$;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.V1ScanWrapper;
+import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.TableScan;
 import org.apache.spark.sql.types.DataType;
@@ -257,8 +259,8 @@ final class PythonCalls {
 /**
  * A table or view of one version, whose files are planned when a query is optimized.
  *
- * `python.apply(null)` describes it; `python.apply(names)` returns a list of DataFrames, together the
- * rows with some columns, in the order of the names; they may have other names.
+ * `python.apply(null)` describes it; `python.apply(request)` returns a list of DataFrames, together the
+ * rows with the columns of the request, in that order; they may have other names.
  */
 final class LazyTable implements SupportsRead, SupportsMetadataColumns {
     final StructType schema;
@@ -276,14 +278,21 @@ final class LazyTable implements SupportsRead, SupportsMetadataColumns {
         this.python = python;
     }
 
-    /** Returns an optimized plan of the rows, whose columns have the ids of some attributes. */
-    LogicalPlan rows(SparkSession session, Seq attributes) {
+    /**
+     * Returns an optimized plan of rows, whose columns have the ids of some attributes.
+     *
+     * @param filters conditions on the rows that the query uses; other rows may be missing or not
+     */
+    LogicalPlan rows(SparkSession session, Seq attributes, List filters) {
         List names = new ArrayList();
         for (int i = 0; i < attributes.length(); i++) {
             names.add(((Attribute) attributes.apply(i)).name());
         }
-        String request = PythonCalls.JSON.valueToTree(names).toString();
-        LogicalPlan rows = optimized(session, (List) PythonCalls.checked(python.apply(request)));
+        Map request = new HashMap();
+        request.put("columns", names);
+        request.put("filters", filters);
+        String text = PythonCalls.JSON.valueToTree(request).toString();
+        LogicalPlan rows = optimized(session, (List) PythonCalls.checked(python.apply(text)));
         List columns = new ArrayList();
         for (int i = 0; i < attributes.length(); i++) {
             Attribute attribute = (Attribute) attributes.apply(i);
@@ -367,13 +376,40 @@ final class HiddenColumn implements MetadataColumn {
 }
 
 /** A scan that `ExpandScans` replaces. Where that rule is missing, Spark reads the rows as an RDD. */
-final class LazyScan implements ScanBuilder, SupportsPushDownRequiredColumns, V1Scan {
-    final LazyTable table;
+final class LazyScan
+        implements ScanBuilder, SupportsPushDownCatalystFilters, SupportsPushDownRequiredColumns, V1Scan {
+    private final LazyTable table;
+    private final List filters = new ArrayList();
     private StructType columns;
 
     LazyScan(LazyTable table) {
         this.table = table;
         this.columns = table.schema;
+    }
+
+    static LazyScan of(Object plan) {
+        if (!(plan instanceof DataSourceV2ScanRelation)) {
+            return null;
+        }
+        Scan scan = ((DataSourceV2ScanRelation) plan).scan();
+        scan = scan instanceof V1ScanWrapper ? ((V1ScanWrapper) scan).v1Scan() : scan;
+        return scan instanceof LazyScan ? (LazyScan) scan : null;
+    }
+
+    LogicalPlan rows(SparkSession session, Seq attributes) {
+        return table.rows(session, attributes, filters);
+    }
+
+    /** Notes filters, which choose the files to plan; Spark applies all of them to the rows. */
+    public Seq pushFilters(Seq conditions) {
+        for (int i = 0; i < conditions.length(); i++) {
+            filters.add(PlanJson.ofExpression((Expression) conditions.apply(i)));
+        }
+        return conditions;
+    }
+
+    public Predicate[] pushedFilters() {
+        return new Predicate[0];
     }
 
     /** Keeps whole columns: the fields of a struct are pruned where the files are read. */
@@ -402,18 +438,16 @@ final class LazyScan implements ScanBuilder, SupportsPushDownRequiredColumns, V1
     }
 
     public BaseRelation toV1TableScan(SQLContext context) {
-        return new RowScan(table, columns, context);
+        return new RowScan(this, context);
     }
 }
 
 final class RowScan extends BaseRelation implements TableScan {
-    private final LazyTable table;
-    private final StructType columns;
+    private final LazyScan scan;
     private final SQLContext context;
 
-    RowScan(LazyTable table, StructType columns, SQLContext context) {
-        this.table = table;
-        this.columns = columns;
+    RowScan(LazyScan scan, SQLContext context) {
+        this.scan = scan;
         this.context = context;
     }
 
@@ -422,13 +456,13 @@ final class RowScan extends BaseRelation implements TableScan {
     }
 
     public StructType schema() {
-        return columns;
+        return scan.readSchema();
     }
 
     public RDD buildScan() {
         SparkSession session = (SparkSession) context.sparkSession();
-        Seq attributes = org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(columns);
-        return Dataset.ofRows(session, table.rows(session, attributes)).rdd();
+        Seq attributes = org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema());
+        return Dataset.ofRows(session, scan.rows(session, attributes)).rdd();
     }
 }
 
@@ -492,25 +526,16 @@ final class Expansion extends AbstractPartialFunction {
         this.session = session;
     }
 
-    private static LazyTable table(Object plan) {
-        if (!(plan instanceof DataSourceV2ScanRelation)) {
-            return null;
-        }
-        Scan scan = ((DataSourceV2ScanRelation) plan).scan();
-        scan = scan instanceof V1ScanWrapper ? ((V1ScanWrapper) scan).v1Scan() : scan;
-        return scan instanceof LazyScan ? ((LazyScan) scan).table : null;
-    }
-
     public boolean isDefinedAt(Object plan) {
-        return table(plan) != null;
+        return LazyScan.of(plan) != null;
     }
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
-        LazyTable table = table(plan);
-        if (table == null) {
+        LazyScan scan = LazyScan.of(plan);
+        if (scan == null) {
             return otherwise.apply(plan);
         }
         count++;
-        return table.rows(session, ((LogicalPlan) plan).output());
+        return scan.rows(session, ((LogicalPlan) plan).output());
     }
 }

@@ -191,7 +191,7 @@ def parse_request(request: str) -> ScannedPlan:
             place=relation["place"],
             mark=relation["mark"],
             columns=None if relation["columns"] is None else frozenset(relation["columns"]),
-            filters=tuple(map(_expression, relation["filters"])),
+            filters=tuple(map(parse_expression, relation["filters"])),
         )
         for relation in plan["relations"]
     )
@@ -211,8 +211,9 @@ def _function(node: Mapping[str, Any]) -> AggregateFunction:
     return AggregateFunction(node["name"], None if columns is None else tuple(columns))
 
 
-def _expression(node: Mapping[str, Any]) -> Expression:
-    return Expression(node["kind"], tuple(map(_expression, node["children"])), node)
+def parse_expression(node: Mapping[str, Any]) -> Expression:
+    """Return an expression of Spark's that `PlanJson` has described."""
+    return Expression(node["kind"], tuple(map(parse_expression, node["children"])), node)
 
 
 def _change(relation: PrunedRelation) -> str:

@@ -20,6 +20,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from iceberg_spark.spark.catalyst.file_pruning import Expression, parse_expression
 from iceberg_spark.spark.session.classic_session import is_connect, java_list
 from iceberg_spark.spark.session.compiled_java import compiled_object
 
@@ -49,10 +50,10 @@ class LazyRows(Protocol):
     def version(self) -> str:
         """The same for the same rows."""
 
-    def rows(self, names: Sequence[str]) -> Sequence[DataFrame]:
+    def rows(self, names: Sequence[str], filters: Sequence[Expression], /) -> Sequence[DataFrame]:
         """Return DataFrames, together the rows with some columns in the order of the names.
 
-        Their columns may have other names.
+        Their columns may have other names. Rows for which a filter does not hold may be left out.
         """
 
 
@@ -200,9 +201,9 @@ class _TableCalls:
 
     table: LazyRows
 
-    def apply(self, names: str | None) -> Any:
-        """Describe the table, or return a DataFrame of Java's with some of its columns."""
-        return _answered(self._description if names is None else lambda: self._rows(names))
+    def apply(self, request: str | None) -> Any:
+        """Describe the table, or return a list of DataFrames of Java's for a request."""
+        return _answered(self._description if request is None else lambda: self._rows(request))
 
     def _description(self) -> str:
         table = self.table
@@ -214,8 +215,10 @@ class _TableCalls:
             }
         )
 
-    def _rows(self, names: str) -> Any:
-        frames: Any = self.table.rows(json.loads(names))
+    def _rows(self, request: str) -> Any:
+        wanted = json.loads(request)
+        filters = [parse_expression(condition) for condition in wanted["filters"]]
+        frames: Any = self.table.rows(wanted["columns"], filters)
         return java_list(frames[0].sparkSession, (frame._jdf for frame in frames))
 
     class Java:

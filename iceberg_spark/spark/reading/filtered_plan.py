@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from iceberg_spark.expr.nodes import ALWAYS_TRUE
-from iceberg_spark.expr.variant_filter import of_columns
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.expr.variant_filter import VariantFilter, of_columns
+from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import narrowed
 from iceberg_spark.spark.catalyst.file_pruning import Expression
@@ -20,6 +21,16 @@ class FilteredPlan:
 
     marked: MarkedFiles
     plan: ScanPlan
+
+
+def pushed_filter(
+    context: ScanContext, filters: Sequence[Expression]
+) -> tuple[Bound, VariantFilter | None]:
+    """Return what is understood of filters over all columns of a scan, and of their variants."""
+    reader = PushedConditions.of_schema(context.read_schema, context.table_schema)
+    understood = reader.predicate(filters)
+    bound = ALWAYS_TRUE if understood is None else reader.variants.bind(understood)
+    return of_columns(bound), reader.variants.filter(bound)
 
 
 def filtered_plan(marked: MarkedFiles, filters: Sequence[Expression]) -> FilteredPlan | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -57,6 +57,14 @@ class PushedConditions:
             for one in (*columns.read, *columns.keys)
             if one.asked is not None and one.origin is Origin.FILE
         }
+
+    @classmethod
+    def of_schema(cls, read: Schema, schema: Schema) -> Self:
+        """Return a reader for a relation that has the columns of a read schema unchanged."""
+        reader = cls.__new__(cls)
+        reader.variants = VariantFields(schema)
+        reader._columns = {column.name: (column, column) for column in read.fields}
+        return reader
 
     def predicate(self, filters: Sequence[Expression]) -> n.Unbound | None:
         """Return what is understood of filters that hold all; None where nothing is."""

@@ -26,7 +26,9 @@ from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.many_columns import by_position, plain, selected
 from iceberg_spark.spark.adapt.types import has_spark_type, to_spark
 from iceberg_spark.spark.catalyst.classic_queries import TypedRows
+from iceberg_spark.spark.catalyst.file_pruning import Expression
 from iceberg_spark.spark.reading.changelog_frame import change_frame
+from iceberg_spark.spark.reading.filtered_plan import pushed_filter
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_rows
@@ -68,10 +70,19 @@ class TableRows:
         schema = self.context.table_schema.schema_id
         return f"{self.loaded.metadata_location} {self.context.snapshot_id} {schema}"
 
-    def rows(self, names: Sequence[str]) -> Sequence[DataFrame]:
-        """Plan the files. Raises UnsupportedError for a column that Spark has no type for."""
+    def rows(self, names: Sequence[str], filters: Sequence[Expression]) -> Sequence[DataFrame]:
+        """Plan the files that may have rows for which the filters hold.
+
+        Raises UnsupportedError for a column that Spark has no type for.
+        """
         context = _with_columns(self.context, self.request, self.loaded, names)
-        planned = plan(self.loaded.metadata, self.loaded.io, context)
+        condition, variants = pushed_filter(self.context, filters)
+        planned = plan(
+            self.loaded.metadata,
+            self.loaded.io,
+            replace(context, row_filter=condition),
+            pruned_by=variants,
+        )
         report_scan(self.loaded, planned)
         rows = plan_rows(planned, self.spark, filters=False)
         given = [column.name for column in context.read_schema.fields]
@@ -107,11 +118,13 @@ class ChangeRows:
         """The same for the same changes."""
         return f"{self.loaded.metadata_location} changes of {self.context.snapshot_id}"
 
-    def rows(self, names: Sequence[str]) -> Sequence[DataFrame]:
+    def rows(self, names: Sequence[str], filters: Sequence[Expression]) -> Sequence[DataFrame]:
         """Plan the changes of each snapshot."""
         own = {column.name for column in self.context.read_schema.fields}
         read = [name for name in names if name in own]
         context = _with_columns(self.context, self.request, self.loaded, read)
+        condition, _ = pushed_filter(self.context, filters)
+        context = replace(context, row_filter=condition)
         changes = ChangesTable.of(context, self.loaded.metadata, {})
         steps = changes.steps(self.loaded.metadata, self.loaded.io)
         frame = change_frame(changes.request, steps, self.spark)
@@ -137,7 +150,7 @@ class MetadataRows:
         """A metadata table has none."""
         return NO_COLUMNS
 
-    def rows(self, names: Sequence[str]) -> Sequence[DataFrame]:
+    def rows(self, names: Sequence[str], _filters: Sequence[Expression]) -> Sequence[DataFrame]:
         """Read manifests when the query runs."""
         frame = metadata_frame(self.inspected, self.shown, self.spark)
         return [_in_order(frame, frame.columns, names)]
@@ -161,7 +174,7 @@ class ViewRows:
         """A view has none."""
         return NO_COLUMNS
 
-    def rows(self, names: Sequence[str]) -> Sequence[DataFrame]:
+    def rows(self, names: Sequence[str], _filters: Sequence[Expression]) -> Sequence[DataFrame]:
         """Return the rows of the view's query."""
         frame = self.view.rows(self.spark)
         return [_in_order(frame, frame.columns, names)]
