@@ -37,8 +37,6 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
-import org.apache.spark.sql.connector.catalog.CatalogV2Util;
-import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
@@ -329,10 +327,6 @@ final class LazyTable implements SupportsRead, SupportsMetadataColumns {
         return schema;
     }
 
-    public Column[] columns() {
-        return CatalogV2Util.structTypeToV2Columns(schema);
-    }
-
     public Set capabilities() {
         return Collections.singleton(TableCapability.BATCH_READ);
     }
@@ -457,6 +451,10 @@ final class RowScan extends BaseRelation implements TableScan {
 
     public StructType schema() {
         return scan.readSchema();
+    }
+
+    public String toString() {
+        return "IcebergRows";
     }
 
     public RDD buildScan() {

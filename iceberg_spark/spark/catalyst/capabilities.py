@@ -12,6 +12,7 @@ _SOURCES: Mapping[str, str] = {
     "columns of files without a join": "PlannedRelations",
     "filters by keys": "KeyFilters",
     "file pruning in the optimizer": "FilePruning",
+    "tables resolved by Spark": "IcebergCatalog",
     "queries over DataFrames in one plan": "FrameQueries",
 }
 """Each capability, and the Java source next to this module that it needs.

@@ -1,0 +1,248 @@
+"""Spark's own analyzer resolves Iceberg tables in classic sessions."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+from iceberg_spark.errors import InvalidInputError, NoSuchTableError, UnsupportedError
+from iceberg_spark.spark.catalyst import spark_catalog
+from iceberg_spark.spark.catalyst.capabilities import capabilities
+from iceberg_spark.spark.sql import lazy_rows
+from tests.spark.settings import settings
+
+RULES = "extraOptimizations"
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """An enabled session with a catalog `sc` that has views, and the table `sc.d.t`."""
+    place = str(tmp_path_factory.mktemp("catalog"))
+    catalog = "spark.sql.catalog.sc"
+    uri = f"sqlite:///{place}/catalog.db"
+    with settings(
+        spark, {f"{catalog}.type": "sql", f"{catalog}.uri": uri, f"{catalog}.warehouse": place}
+    ):
+        ice.enable(spark)
+        spark.sql("CREATE NAMESPACE sc.d")
+        spark.sql(
+            "CREATE TABLE sc.d.t (id bigint, region string, s struct<a: int, b: string>) "
+            "PARTITIONED BY (truncate(10, id)) "
+            "TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
+        )
+        spark.sql(
+            "INSERT INTO sc.d.t SELECT id, concat('r', id % 3), "
+            "named_struct('a', cast(id AS int), 'b', 'x') FROM range(100)"
+        )
+        spark.sql("DELETE FROM sc.d.t WHERE id = 7")
+        yield spark
+        ice.disable(spark)
+
+
+def rows(session: Any, text: str, **more: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in session.sql(text, **more).collect()]
+
+
+def described(session: Any) -> dict[str, str]:
+    """The settings of the catalog."""
+    keys = (f"spark.sql.catalog.sc.{name}" for name in ("type", "uri", "warehouse"))
+    return {key: session.conf.get(key) for key in keys}
+
+
+QUERIES: dict[str, list[tuple[Any, ...]]] = {
+    "SELECT count(*) FROM sc.d.t": [(99,)],
+    "SELECT t.id, d.t.region, sc.d.t.s.a FROM sc.d.t WHERE id = 8": [(8, "r2", 8)],
+    "WITH t AS (SELECT 1 AS id) SELECT id FROM t": [(1,)],
+    "WITH x AS (SELECT * FROM sc.d.t) SELECT count(*) FROM x JOIN x AS y USING (id)": [(99,)],
+    "SELECT count(*) FROM sc.d.t a WHERE EXISTS (SELECT 1 FROM sc.d.t b WHERE b.id = a.id + 90)":
+        [(9,)],
+    "SELECT (SELECT max(id) FROM sc.d.t) AS most": [(99,)],
+    "SELECT id FROM sc.d.t WHERE id IN (SELECT id + 1 FROM sc.d.t WHERE id = 3)": [(4,)],
+    "SELECT _pos >= 0, _spec_id, _partition.id_trunc FROM sc.d.t WHERE id = 42": [(True, 0, 40)],
+    "SELECT count(DISTINCT _file) FROM sc.d.t": [(10,)],
+    "SELECT count(*) FROM sc.d.t.snapshots": [(2,)],
+    "SELECT count(*) FROM sc.d.t.files WHERE content = 0": [(10,)],
+    "SELECT _change_type, id FROM sc.d.t.changes WHERE id = 7 ORDER BY _change_ordinal":
+        [("INSERT", 7), ("DELETE", 7)],
+    "SELECT count(*) FROM sc.d.t.branch_main": [(99,)],
+    "SELECT count(*) FROM sc.d.t VERSION AS OF 'main'": [(99,)],
+    "SELECT count(*) FROM IDENTIFIER('sc.d.' || 't')": [(99,)],
+    "SELECT count(*) FROM (VALUES (1), (2) AS v(a)) AS w JOIN sc.d.t ON a = id": [(2,)],
+    "SELECT x FROM (SELECT 1 AS x WHERE (SELECT count(*) FROM sc.d.t) = 99)": [(1,)],
+    "FROM sc.d.t |> WHERE id < 2 |> AGGREGATE count(*)": [(2,)],
+    "SELECT sc.system.truncate(10, id) FROM sc.d.t WHERE id = 57": [(50,)],
+    "SELECT count(*) FROM sc.d.t WITH (versionAsOf = 'main')": [(99,)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_a_query_has_its_rows(session: Any, text: str) -> None:
+    assert rows(session, text) == QUERIES[text]
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_a_query_has_its_rows_without_the_rule(session: Any, text: str) -> None:
+    experimental = session._jsparkSession.experimental()
+    before = experimental.extraOptimizations()
+    nil = getattr(getattr(session._jvm, "scala.collection.immutable.Nil$"), "MODULE$")
+    set_rules = getattr(experimental, f"{RULES}_$eq")
+    set_rules(nil)
+    try:
+        assert rows(session, text) == QUERIES[text]
+    finally:
+        set_rules(before)
+
+
+def test_a_query_has_its_rows_where_the_catalog_does_not_compile(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = session.newSession()
+    monkeypatch.setattr(spark_catalog, "compiled_object", lambda *_: None)
+    with settings(other, described(session)):
+        ice.enable(other)
+        assert rows(other, "SELECT count(*) FROM sc.d.t WHERE id < 50") == [(49,)]
+        ice.disable(other)
+
+
+def test_the_capability_is_reported(session: Any) -> None:
+    assert capabilities(session)["tables resolved by Spark"]
+
+
+def test_files_are_planned_by_the_filters_of_the_query(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[int] = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        made = plan(*args, **options)
+        plans.append(len(made))
+        return made
+
+    plan = lazy_rows.plan
+    monkeypatch.setattr(lazy_rows, "plan", counted)
+    assert rows(session, "SELECT id FROM sc.d.t WHERE id BETWEEN 20 AND 21") == [(20,), (21,)]
+    assert plans == [1]
+
+
+def test_only_the_fields_of_a_struct_that_are_used_are_read(session: Any) -> None:
+    frame = session.sql("SELECT s.a FROM sc.d.t WHERE id > 50")
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    assert "s:struct<a:int>" in plan and "b:string" not in plan
+
+
+def test_an_unknown_column_suggests_those_of_the_whole_table(session: Any) -> None:
+    with pytest.raises(AnalysisException, match="`region`, ") as caught:
+        session.sql("SELECT regon FROM sc.d.t")
+    assert caught.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+
+
+def test_a_missing_table_is_named_with_one_that_is_near(session: Any) -> None:
+    with pytest.raises(NoSuchTableError, match=r"d\.tt .*did you mean 't'\?.*line 1 pos 14"):
+        session.sql("SELECT * FROM sc.d.tt")
+    with pytest.raises(AnalysisException):
+        session.sql("SELECT * FROM sc.nowhere.t")
+
+
+def test_a_view_cannot_be_read_as_of(session: Any) -> None:
+    session.sql("CREATE VIEW sc.d.some AS SELECT id, region FROM t WHERE id < 30")
+    assert rows(session, "SELECT count(*) FROM sc.d.some WHERE region = 'r1'") == [(9,)]
+    with pytest.raises(InvalidInputError, match="has no versions"):
+        session.sql("SELECT * FROM sc.d.some VERSION AS OF 1")
+    session.sql("DROP VIEW sc.d.some")
+
+
+def test_spark_knows_what_use_chose(session: Any) -> None:
+    session.sql("USE sc.d")
+    try:
+        assert rows(session, "SELECT current_catalog(), current_schema()") == [("sc", "d")]
+        assert rows(session, "SELECT count(*) FROM t") == [(99,)]
+        assert "sc" in {catalog.name for catalog in session.catalog.listCatalogs()}
+        with pytest.raises(AnalysisException) as caught:
+            session.sql("SELECT nothing_of_the_kind(1)")
+        assert caught.value.getCondition() == "UNRESOLVED_ROUTINE"
+        assert rows(session, "SHOW FUNCTIONS LIKE 'abs'") == [("abs",)]
+        assert session.catalog.listFunctions(pattern="abs*")
+    finally:
+        session.sql("USE spark_catalog.default")
+    assert rows(session, "SELECT current_catalog()") == [("spark_catalog",)]
+
+
+def test_a_temporary_view_shows_the_newest_rows(session: Any) -> None:
+    session.sql("CREATE TABLE sc.d.live AS SELECT 1 AS id")
+    session.sql("CREATE OR REPLACE TEMPORARY VIEW live AS SELECT id FROM sc.d.live")
+    frame = session.sql("SELECT id FROM sc.d.live")
+    session.sql("INSERT INTO sc.d.live VALUES (2)")
+    assert rows(session, "SELECT count(*) FROM live") == [(2,)]
+    assert frame.count() == 1, "a DataFrame keeps the snapshot of its creation"
+    session.sql("DROP VIEW live")
+
+
+def test_a_table_is_cached_and_let_go(session: Any) -> None:
+    session.sql("CACHE TABLE sc.d.t")
+    frame = session.sql("SELECT count(*) FROM sc.d.t WHERE id < 50")
+    assert "InMemory" in frame._jdf.queryExecution().optimizedPlan().toString()
+    assert frame.collect() == [(49,)]
+    session.sql("UNCACHE TABLE sc.d.t")
+    frame = session.sql("SELECT count(*) FROM sc.d.t WHERE id < 50")
+    assert "InMemory" not in frame._jdf.queryExecution().optimizedPlan().toString()
+
+
+def test_sparks_own_tables_are_filled_from_ours(session: Any) -> None:
+    session.sql("CREATE TABLE copied USING parquet AS SELECT id FROM sc.d.t WHERE id < 5")
+    try:
+        session.sql("INSERT INTO copied SELECT id FROM sc.d.t WHERE id >= 98")
+        assert rows(session, "SELECT count(*), max(id) FROM copied") == [(7, 99)]
+    finally:
+        session.sql("DROP TABLE copied")
+
+
+def test_a_script_reads_tables_and_one_that_changes_them_is_refused(session: Any) -> None:
+    script = "BEGIN DECLARE n INT DEFAULT 5; SELECT count(*) FROM sc.d.t WHERE id < n; END"
+    assert rows(session, script) == [(5,)]
+    with pytest.raises(InvalidInputError, match="one statement a call"):
+        session.sql("BEGIN DELETE FROM sc.d.t WHERE id < 5; SELECT 1; END")
+    assert rows(session, "SELECT count(*) FROM sc.d.t") == [(99,)]
+
+
+def test_threads_query_at_the_same_time(session: Any) -> None:
+    counts: list[int] = []
+
+    def query(number: int) -> None:
+        text = f"SELECT count(*) FROM sc.d.t WHERE id >= {number * 10} AND id < {number * 10 + 10}"
+        counts.append(session.sql(text).collect()[0][0])
+
+    threads = [threading.Thread(target=query, args=(number,)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [10] * 4
+
+
+def test_a_column_that_spark_has_no_type_for_is_named(session: Any, tmp_path: Path) -> None:
+    table = ice.load_catalog("sc").create_table("d.times", pa.schema({"id": pa.int64()}))
+    with table.update_schema() as update:
+        update.add_column("at", "time")
+    table.append(pa.table({"id": [1]}))
+    assert rows(session, "SELECT id FROM sc.d.times") == [(1,)]
+    if session.version < "4.2":
+        with pytest.raises((UnsupportedError, Exception), match="at is time"):
+            session.sql("SELECT at FROM sc.d.times").collect()
+
+
+def test_catalogs_are_gone_with_the_session(session: Any) -> None:
+    other = session.newSession()
+    with settings(other, described(session)):
+        ice.enable(other)
+        assert rows(other, "SELECT count(*) FROM sc.d.t") == [(99,)]
+        other.sql("USE sc.d")
+        ice.disable(other)
+    assert other.catalog.currentCatalog() == "spark_catalog"
+    with pytest.raises(Exception, match=r"TABLE_OR_VIEW_NOT_FOUND|REQUIRES_SINGLE_PART"):
+        other.sql("SELECT count(*) FROM sc.d.t").collect()
