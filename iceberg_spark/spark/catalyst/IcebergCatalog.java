@@ -116,7 +116,12 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
     public void use(SparkSession session, String catalog, String[] namespace) throws Exception {
         CatalogManager manager = session.sessionState().catalogManager();
         synchronized (manager) {
-            Option registered = catalogs(manager).get(catalog);
+            Option registered;
+            try {
+                registered = catalogs(manager).get(catalog);
+            } catch (NoSuchFieldException e) {
+                return; // another Spark's class, for which `register` has failed
+            }
             if (registered.isDefined() && registered.get() instanceof IcebergCatalog) {
                 manager.setCurrentCatalog(catalog);
                 manager.setCurrentNamespace(namespace);
@@ -125,7 +130,7 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
     }
 
     private static scala.collection.mutable.HashMap catalogs(CatalogManager manager) throws Exception {
-        Field field = CatalogManager.class.getDeclaredField("catalogs");
+        Field field = manager.getClass().getDeclaredField("catalogs");
         field.setAccessible(true);
         return (scala.collection.mutable.HashMap) field.get(manager);
     }
