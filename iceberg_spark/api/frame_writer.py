@@ -155,16 +155,7 @@ class FrameWriter:
             )
 
     def _landing(self) -> Landing:
-        """Return where rows go: the branch that name or option says, else the session's.
-
-        Raises InvalidOptionError where they say two.
-        """
-        goes = landing(self._frame.sparkSession, self._name, self._asked.options)
-        if goes.is_named and goes.branch is not None:
-            self._asked.with_branch(goes.branch)
-            return goes
-        asked = [text for key, text in self._asked.options.items() if key.lower() == "branch"]
-        return replace(goes, branch=asked[-1], makes_branch=False) if asked else goes
+        return landing(self._frame.sparkSession, self._name, self._asked.options)
 
     def _save(self, mode: str, more: Mapping[str, str]) -> None:
         self._refuse_definitions()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,6 +112,23 @@ def test_a_staged_snapshot_has_the_id_of_the_session(lake: Any) -> None:
     finally:
         lake.conf.unset("spark.wap.id")
     assert [dict(one.summary)["wap.id"] for one in table.refresh().snapshots()] == ["mine"]
+
+
+def test_a_statement_writes_to_the_branch_of_its_option(lake: Any) -> None:
+    table = table_of(lake)
+    lake.sql("INSERT INTO lake.db.t VALUES (1, 'a')")
+    lake.sql("ALTER TABLE lake.db.t CREATE BRANCH b")
+    lake.sql("INSERT INTO lake.db.t WITH (branch = 'b') VALUES (2, 'a')")
+    assert table.refresh().scan().count() == 1
+    assert table.scan(branch="b").count() == 2
+    for text, message in {
+        "INSERT INTO lake.db.t.branch_b WITH (branch = 'c') VALUES (3, 'a')": "leave one out",
+        "INSERT INTO lake.db.t WITH (`merge-schema` = true) VALUES (3, 'a')": "SCHEMA EVOLUTION",
+        "INSERT OVERWRITE lake.db.t WITH (`overwrite-mode` = 'dynamic') VALUES (3, 'a')":
+            "partitionOverwriteMode",
+    }.items():  # fmt: skip
+        with pytest.raises(InvalidOptionError, match=message):
+            lake.sql(text)
 
 
 def test_a_level_of_the_session_leaves_other_formats_alone(lake: Any) -> None:
@@ -252,6 +270,8 @@ def test_a_setting_cuts_what_tasks_read(lake: Any) -> None:
             assert tasks_of(frame) == 3
         assert tasks_of(lake.read.option("split-size", "1000000000").table("lake.db.t")) == 1
     assert tasks_of(lake.table("lake.db.t")) == 1
+    table.update_properties().set({"read.split.target-size": "100000"}).commit()
+    assert tasks_of(lake.sql("SELECT * FROM lake.db.t")) == 3
 
 
 def tasks_of(frame: Any) -> int:
@@ -265,3 +285,19 @@ def test_read_options_of_java_without_effect_change_nothing(lake: Any) -> None:
     }  # fmt: skip
     assert lake.read.options(**options).table("lake.db.t").count() == 1
     assert lake.read.format("pyiceberg-lite").options(**options).load("lake.db.t").count() == 1
+
+
+def test_a_stream_of_a_classic_session_takes_the_settings(lake: Any, tmp_path: Path) -> None:
+    """Over Connect a process without a session writes the stream: it has options only."""
+    table_of(lake).append(pa.table({"id": [1], "region": ["a"]}))
+    copy = table_of(lake, "lake.db.copy")
+    with settings(lake, compression_codec="gzip"):
+        stream = lake.readStream.format("pyiceberg-lite").load("lake.db.t")
+        writer = stream.writeStream.option("checkpointLocation", str(tmp_path / "c"))
+        query = writer.trigger(availableNow=True).toTable("lake.db.copy")
+        query.awaitTermination()
+    assert codecs(copy) == {"ZSTD" if is_remote(lake) else "GZIP"}
+
+
+def is_remote(session: Any) -> bool:
+    return "connect" in type(session).__module__

@@ -14,6 +14,7 @@ from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.commits.made_branch import branch_removed_if_refused
+from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.option_defaults import session_write_defaults
@@ -120,10 +121,11 @@ class Landing:
 def landing(spark: SparkSession, name: Name, options: Mapping[str, str] | None = None) -> Landing:
     """Return where a statement's rows go; `options` are those of the write.
 
-    A branch is the name's (`cat.db.t.branch_x`), or, where the table has `write.wap.enabled`, the
-    session's `spark.wap.branch`, made with the rows where there is none; with `spark.wap.id` the
-    snapshot is staged (Java: SparkTableUtil.determineWriteBranch, SparkWriteConf.wapId). Raises
-    NoSuchTableError, InvalidInputError, InvalidOptionError.
+    The branch is that of the name (`cat.db.t.branch_x`) or of the option. Where neither names one
+    and the table has `write.wap.enabled`, it is the session's `spark.wap.branch`, created with the
+    rows if the table lacks it; with `spark.wap.id` the snapshot is staged (Java:
+    SparkTableUtil.determineWriteBranch, SparkWriteConf.wapId). Raises NoSuchTableError,
+    InvalidInputError, InvalidOptionError.
     """
     return landing_at(spark, target(spark, name), options)
 
@@ -138,9 +140,12 @@ def landing_at(
     of_write = write_options(given, plain=False, defaults=session_write_defaults(spark))
     table = Table(place.catalog, loaded, of_write)
     is_named = place.branch is not None
-    branch = place.branch or wap_branch(spark, table.properties)
+    branch = place.branch or of_write.branch
+    _check_branch(place.branch, of_write.branch)
+    is_chosen = branch is not None
+    branch = branch or wap_branch(spark, table.properties)
     staged = wap_id(spark, table.properties)
-    is_new = staged is None and not is_named and branch is not None and branch not in table.refs()
+    is_new = staged is None and not is_chosen and branch is not None and branch not in table.refs()
     return Landing(
         place.catalog,
         table,
@@ -153,3 +158,11 @@ def landing_at(
         makes_branch=is_new,
         is_named=is_named,
     )
+
+
+def _check_branch(named: str | None, option: str | None) -> None:
+    """Raise InvalidOptionError for two branches (Java: SparkTableUtil.determineWriteBranch)."""
+    if named is not None and option not in (None, named):
+        raise InvalidOptionError(
+            f"The name says branch '{named}', option 'branch' says '{option}': leave one out"
+        )

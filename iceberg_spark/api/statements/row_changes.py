@@ -23,7 +23,7 @@ from iceberg_spark.api.statements.given_defaults import (
 )
 from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.partition_values import check_once, check_types, with_values
-from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.errors import InvalidInputError, InvalidOptionError, InvalidSchemaError
 from iceberg_spark.row_level.conditions import is_of_one_row, names_in
 from iceberg_spark.save.write_options import TABLE_FILE_OPTIONS
 from iceberg_spark.spark.adapt.type_text import type_text
@@ -47,6 +47,12 @@ from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 from iceberg_spark.spec.transforms import IdentityTransform
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
+_EVOLVES = "say INSERT WITH SCHEMA EVOLUTION INTO"
+_SAID_BY_THE_STATEMENT = {
+    "overwrite-mode": f"set {_MODE}",
+    "merge-schema": _EVOLVES,
+    "mergeschema": _EVOLVES,
+}
 
 
 def truncate(spark: SparkSession, statement: Truncate) -> DataFrame:
@@ -112,11 +118,16 @@ def _write(spark: SparkSession, planned: _PlannedInsert) -> None:
 
 
 def _check_options(options: Mapping[str, str]) -> None:
-    """Refuse options that are not about files, conflicts or the snapshot.
+    """Refuse options of PySpark's writers that a statement says itself, and unknown ones.
 
-    The statement itself says the rest. Raises InvalidOptionError.
+    Raises InvalidOptionError.
     """
-    known_options(options, TABLE_FILE_OPTIONS, (SNAPSHOT_PROPERTY,))
+    for name in options:
+        if name.lower() in _SAID_BY_THE_STATEMENT:
+            raise InvalidOptionError(
+                f"Option '{name}' is not for INSERT: {_SAID_BY_THE_STATEMENT[name.lower()]}"
+            )
+    known_options(options, ("branch", *TABLE_FILE_OPTIONS), (SNAPSHOT_PROPERTY,))
 
 
 def _rows(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import SparkSession
 
+from iceberg_spark.scan.split import SplitOptions, split_options
 from iceberg_spark.spark.session.asked_once import once, setting
 from iceberg_spark.spark.session.prefixed_settings import prefixed_settings
+from iceberg_spark.spec.option_values import positive_option
 from iceberg_spark.spec.runtime_names import READ_SPLIT_SIZE, SESSION_PREFIX, write_defaults
 
 
@@ -13,6 +17,12 @@ def session_read_defaults(session: SparkSession) -> dict[str, str]:
     """Return the read options that settings name (Java: SparkReadConf)."""
     size = setting(session, READ_SPLIT_SIZE, None)
     return {} if size is None else {"split-size": size}
+
+
+def session_split(session: SparkSession, properties: Mapping[str, str]) -> SplitOptions:
+    """Return how a session cuts a table of these properties. Raises InvalidOptionError."""
+    defaults = session_read_defaults(session)
+    return split_options(properties, split_size=positive_option(defaults, "split-size"))
 
 
 def session_write_defaults(session: SparkSession) -> dict[str, str]:

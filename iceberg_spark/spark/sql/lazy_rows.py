@@ -32,6 +32,7 @@ from iceberg_spark.spark.reading.filtered_plan import pushed_filter
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_rows
+from iceberg_spark.spark.session.option_defaults import session_split
 from iceberg_spark.spark.sql.hidden_columns import HIDDEN
 from iceberg_spark.spark.sql.query import QueriedView
 from iceberg_spark.spec.metadata import TableMetadata
@@ -84,7 +85,8 @@ class TableRows:
             pruned_by=variants,
         )
         report_scan(self.loaded, planned)
-        rows = plan_rows(planned, self.spark, filters=False)
+        split = session_split(self.spark, self.loaded.metadata.properties)
+        rows = plan_rows(planned, self.spark, split=split, filters=False)
         given = [column.name for column in context.read_schema.fields]
         frames = rows.frames if isinstance(rows, TypedRows) and rows.frames else None
         if frames is not None and given == list(names):

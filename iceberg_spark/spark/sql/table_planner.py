@@ -189,9 +189,7 @@ class TablePlanner:
         if selector and not choice:
             return self._metadata_table(loaded, selector, as_of)
         made = self._planned(loaded, {**choice, **as_of} or self._wap(loaded))
-        has_split = bool(self.reference.options or defaults)
-        split = asked.split(loaded.metadata) if has_split else None
-        return replace(made, split=split)
+        return replace(made, split=asked.split(loaded.metadata))
 
     def _wap(self, loaded: LoadedTable) -> dict[str, Any]:
         """Return the session's branch, where the table asks for it and has it already."""
