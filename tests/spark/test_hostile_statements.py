@@ -7,7 +7,7 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException
 
 import iceberg_spark as ice
-from iceberg_spark.errors import InvalidInputError, NoSuchTableError, UnsupportedError
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, NoSuchTableError
 from iceberg_spark.spark.session.classic_session import is_connect
 
 MANY = " OR ".join(f"id = {number}" for number in range(1500))
@@ -42,14 +42,13 @@ REFUSED = {
     "SELECT 1; DELETE FROM st.d.h": (InvalidInputError, ParseException),
     "DELETE FROM st.d.h; SELECT 1": InvalidInputError,
     "BEGIN DELETE FROM st.d.h; SELECT 1; END": InvalidInputError,
-    "EXPLAIN DELETE FROM st.d.h": UnsupportedError,
-    "EXPLAIN EXTENDED INSERT INTO st.d.h VALUES (1, 'a')": UnsupportedError,
-    "EXPLAIN CALL st.system.rollback_to_snapshot('d.h', 1)": UnsupportedError,
+    "EXPLAIN DELETE FROM st.d.nowhere": NoSuchTableError,
+    "EXPLAIN INSERT INTO st.d.nowhere VALUES (1, 'a')": NoSuchTableError,
     "OPTIMIZE st.d.h": AnalysisException,
     "VACUUM st.d.h": AnalysisException,
     "ALTER TABLE st.d.h ADD CONSTRAINT c CHECK (id > 0)": InvalidInputError,
     "TRUNCATE TABLE st.d.h PARTITION (id = 1)": InvalidInputError,
-    "FROM st.d.h INSERT INTO st.d.h SELECT *": InvalidInputError,
+    "FROM st.d.h INSERT INTO st.d.h SELECT id": InvalidSchemaError,
     "INSERT OVERWRITE DIRECTORY '/tmp/x' USING parquet SELECT * FROM st.d.h": InvalidInputError,
     "REFRESH TABLE st.d.nowhere": NoSuchTableError,
     "EXECUTE IMMEDIATE 'DELETE FROM st.d.h; SELECT 1'": InvalidInputError,
@@ -74,6 +73,21 @@ BY_SPARK = {
     "SELECT any_value(id, false) OVER w FROM st.d.h WHERE id = 1 WINDOW w AS (ORDER BY id)": [(1,)],
 }
 """Statements that Spark runs by itself on classic sessions."""
+EXPLAINED = {
+    "DELETE FROM st.d.h WHERE id = 1": "Delete st.d.h",
+    "UPDATE st.d.h AS x SET s = 'a' WHERE x.id = 2": "Update st.d.h",
+    "INSERT INTO st.d.h VALUES (1, DEFAULT)": "Insert st.d.h",
+    "INSERT OVERWRITE st.d.h SELECT * FROM st.d.h": "Insert st.d.h",
+    "CREATE TABLE st.d.made AS SELECT * FROM st.d.h": "CreateTable st.d.made",
+    "CREATE TABLE st.d.made (id int)": "CreateTable st.d.made",
+    "TRUNCATE TABLE st.d.h": "Truncate st.d.h",
+    "DROP TABLE st.d.h": "DropTable st.d.h",
+    "ALTER TABLE st.d.h ADD COLUMN more int": "AlterTable st.d.h",
+    "CALL st.system.rollback_to_snapshot('d.h', 1)": "Call st.system.rollback_to_snapshot",
+    "SHOW TABLES IN st.d": "ShowTables st.d",
+    """MERGE INTO st.d.h USING (SELECT 1L AS id) s ON h.id = s.id
+       WHEN NOT MATCHED BY SOURCE THEN DELETE""": "Merge st.d.h",
+}
 VARIABLES = {
     "hostile": "INT = 2",
     "got": "STRING",
@@ -88,6 +102,24 @@ PARAMETERS = [
     ("SELECT ? + count(*) FROM IDENTIFIER(?) WHERE id > ?", [10, "st.d.h", 1], 12),
     ("EXECUTE IMMEDIATE :q USING :n AS n", {"q": "SELECT :n + count(*) FROM st.d.h", "n": 5}, 9),
 ]
+
+
+@pytest.mark.parametrize("mode", ["", "EXTENDED", "FORMATTED"])
+def test_a_command_is_explained_and_not_run(any_spark: Any, sql_home: Path, mode: str) -> None:
+    ice.enable(any_spark)
+    try:
+        any_spark.sql("CREATE TABLE st.d.h AS SELECT id, id || ';--' AS s FROM range(4)")
+        version = ice.load_table("st.d.h").metadata_location
+        for text, line in EXPLAINED.items():
+            ((plan,),) = any_spark.sql(f"EXPLAIN {mode} {text}").collect()
+            assert plan.splitlines()[1] == line, text
+            assert ("Scan" in plan) == any(word in text for word in ("WHERE", "VALUES", "SELECT"))
+        ((plan,),) = any_spark.sql("EXPLAIN DELETE FROM st.d.h WHERE id = ?", args=[7]).collect()
+        assert "7" in plan
+        assert ice.load_table("st.d.h").metadata_location == version
+        assert not any_spark.catalog.tableExists("st.d.made")
+    finally:
+        ice.disable(any_spark)
 
 
 def test_hostile_statements_do_what_they_say_or_nothing(any_spark: Any, sql_home: Path) -> None:

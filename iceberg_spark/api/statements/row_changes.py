@@ -96,7 +96,7 @@ def _planned(spark: SparkSession, statement: Insert) -> _PlannedInsert:
     _check_options(statement.options)
     goes = landing(spark, statement.table, statement.options)
     fixed = _partition_values(spark, goes, statement)
-    rows = _rows(spark, goes, statement, fixed)
+    rows = _query(spark, goes, statement, fixed).frame(spark)
     if statement.schema_evolution:
         goes = goes.with_columns(from_spark(rows.schema))
     matched = _matched(goes, statement, rows, fixed)
@@ -130,10 +130,19 @@ def _check_options(options: Mapping[str, str]) -> None:
     known_options(options, ("branch", *TABLE_FILE_OPTIONS), (SNAPSHOT_PROPERTY,))
 
 
-def _rows(
+def planned_query(spark: SparkSession, statement: Insert) -> Query:
+    """Return the query of an insert, its columns not yet matched with the table's.
+
+    Raises NoSuchTableError.
+    """
+    goes = landing(spark, statement.table, statement.options)
+    return _query(spark, goes, statement, _partition_values(spark, goes, statement))
+
+
+def _query(
     spark: SparkSession, goes: Landing, statement: Insert, fixed: Mapping[str, str]
-) -> DataFrame:
-    """Return the query's rows with the defaults that VALUES or SELECT ask for.
+) -> Query:
+    """Return the query with the defaults that VALUES or SELECT ask for.
 
     In SELECT a column of the name `default` comes before the keyword, as in Spark.
     """
@@ -141,10 +150,10 @@ def _rows(
     case = goes.case_sensitive
     query = rows_with_defaults(statement.query, columns, goes.schema, dialect, case_sensitive=case)
     selected = selected_with_defaults(query, columns, goes.schema, dialect, case_sensitive=case)
-    rows = plan_query(spark, query, seen=goes.seen)
-    if selected == query or _is_resolved(rows, spark):
-        return rows.frame(spark)
-    return plan_query(spark, selected, seen=goes.seen).frame(spark)
+    planned = plan_query(spark, query, seen=goes.seen)
+    if selected == query or _is_resolved(planned, spark):
+        return planned
+    return plan_query(spark, selected, seen=goes.seen)
 
 
 def _is_resolved(query: Query, spark: SparkSession) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TypeAlias, cast
+from typing import TypeAlias, cast, get_args
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +26,7 @@ from iceberg_spark.api.statements.current import (
     use,
     with_whole_names,
 )
+from iceberg_spark.api.statements.explained import explain_command
 from iceberg_spark.api.statements.session_state import set_variables
 from iceberg_spark.api.statements.shown import show
 from iceberg_spark.api.statements.target import names_ours
@@ -63,6 +64,7 @@ from iceberg_spark.spark.sql.statements.read import (
     Other,
     Query,
     TemporaryView,
+    read_explained,
     read_statement,
 )
 from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
@@ -81,6 +83,7 @@ from iceberg_spark.spec.quoted_name import quoted
 
 _OF_SESSION = re.compile(r"\s*(CREATE(\s+OR\s+REPLACE)?|DROP)\s+TEMP(ORARY)?\b", re.IGNORECASE)
 """Heads of statements about what the session alone has: after USE, names there are not ours."""
+_COMMANDS = get_args(Command)
 OfQuery: TypeAlias = Explain | TemporaryView | CachedView
 Carried: TypeAlias = Command | MultiInsert | Query | OfQuery | ShowCatalogs | SetVariable | Other
 """What is carried out here: all but statements that hold another one as a text."""
@@ -262,7 +265,9 @@ def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -
 def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
     """Have Spark carry out what we don't know; where it can't for a table of ours, say so."""
     if words.startswith("EXPLAIN") and mentions_ours(spark, text):  # Spark answers with its fault
-        raise UnsupportedError(f"{words}: of what is about tables of ours queries can be explained")
+        explained = _explained(spark, text, args)
+        if explained is not None:
+            return explained
     try:
         return _by_spark(spark, text, args)
     except AnalysisException as error:
@@ -274,6 +279,19 @@ def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
         raise UnsupportedError(
             f"{text.strip()}: this statement is not supported for Iceberg tables{hint}"
         ) from error
+
+
+def _explained(spark: SparkSession, text: str, args: Args) -> DataFrame | None:
+    """Return the plan of a command about tables of ours; None for another statement."""
+    dialect = session_dialect(spark)
+    inner = read_explained(with_arguments(spark, text, args), dialect)
+    statement = read_statement(inner.query, dialect)
+    if not isinstance(statement, _COMMANDS):
+        return None
+    command = with_whole_names(spark, cast(Command, statement))
+    if not _is_about_ours(spark, command):
+        return None
+    return explain_command(spark, command, named_by(command), inner.head)
 
 
 def _by_spark(spark: SparkSession, text: str, args: Args) -> DataFrame:

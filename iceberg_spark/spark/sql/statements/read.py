@@ -132,6 +132,7 @@ _BEHIND_WITH: dict[str, Callable[[Cursor, str], Command]] = {
     "DELETE": read_delete,
     "UPDATE": read_update,
 }
+_EXPLAIN_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED")
 _QUERIES = ("SELECT", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
 
 
@@ -152,6 +153,17 @@ def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
         return about_query
     command = _definition(cursor) or _row_change(cursor) or _listing(cursor)
     return command or read_show_catalogs(cursor) or read_session_state(cursor) or _other(cursor)
+
+
+def read_explained(text: str, dialect: Dialect = SPARK) -> Explain:
+    """Return the statement behind EXPLAIN, and its mode or nothing as `head`.
+
+    Raises InvalidInputError.
+    """
+    cursor = Cursor(text, tokens_of(text, dialect), dialect)
+    cursor.needs("EXPLAIN")
+    mode = cursor.takes_one_of(*_EXPLAIN_MODES)
+    return Explain(mode or "", cursor.rest())
 
 
 def _definition(cursor: Cursor) -> Command | None:
@@ -248,7 +260,7 @@ def _explain(cursor: Cursor) -> Explain | None:
         return Explain("DESCRIBE QUERY ", probe.rest()) if known else None
     if not probe.takes("EXPLAIN"):
         return None
-    mode = probe.takes_one_of("EXTENDED", "CODEGEN", "COST", "FORMATTED")
+    mode = probe.takes_one_of(*_EXPLAIN_MODES)
     if not _is_query(probe):
         return None
     return Explain(f"EXPLAIN {mode or ''} ", probe.rest())
