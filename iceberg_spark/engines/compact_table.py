@@ -27,6 +27,11 @@ from iceberg_spark.maintenance.layout import layout
 from iceberg_spark.maintenance.limits import COMPACTING
 from iceberg_spark.maintenance.plan_compaction import CompactionRequest
 from iceberg_spark.maintenance.rewrite_options import rewrite_options
+from iceberg_spark.save.overridden_properties import overridden_properties
+
+_ENCODING = (
+    "compression-codec", "compression-level", "shred-variants", "variant-inference-buffer-size"
+)  # fmt: skip
 
 
 def compaction(
@@ -52,8 +57,18 @@ def compaction(
         branch,
         session_time_zone(spark),
         case,
+        {} if spark is None else _encoding(spark),
     )
     return Compaction(catalog, loaded, request, _runner(spark))
+
+
+def _encoding(spark: on_spark.SparkSession) -> dict[str, str]:
+    """Return the properties of files that the session's settings stand in for.
+
+    Where rows go is for the strategy of the compaction.
+    """
+    defaults = on_spark.session_write_defaults(spark)
+    return overridden_properties({name: defaults[name] for name in _ENCODING if name in defaults})
 
 
 def _runner(spark: on_spark.SparkSession | None) -> Runner:

@@ -48,6 +48,7 @@ _HOMES = {
         "is_case_sensitive",
         "needed_session",
     ),
+    LazyModule("iceberg_spark.spark.session.option_defaults"): ("session_write_defaults",),
     LazyModule("iceberg_spark.spark.session.session_catalogs"): ("session_catalog",),
     LazyModule("iceberg_spark.spark.session.session_dialect"): ("session_dialect",),
     LazyModule("iceberg_spark.spark.sql.new_view"): ("analysed_view",),

@@ -35,6 +35,9 @@ from iceberg_spark.spark.session.active_session import active_session as active_
 from iceberg_spark.spark.session.active_session import in_session as in_session
 from iceberg_spark.spark.session.active_session import is_case_sensitive as is_case_sensitive
 from iceberg_spark.spark.session.active_session import needed_session as needed_session
+from iceberg_spark.spark.session.option_defaults import (
+    session_write_defaults as session_write_defaults,
+)
 from iceberg_spark.spark.session.session_catalogs import session_catalog as session_catalog
 from iceberg_spark.spark.session.session_dialect import session_dialect as session_dialect
 from iceberg_spark.spark.sql.new_view import analysed_view as analysed_view

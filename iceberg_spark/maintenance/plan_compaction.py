@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,10 @@ from iceberg_spark.write.new_write import check_spec, write_context
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """What is asked of a compaction; `row_filter` picks files, all of whose rows are rewritten."""
+    """What is asked of a compaction; `row_filter` picks files, all of whose rows are rewritten.
+
+    `overrides` are table properties that the settings of a session stand in for.
+    """
 
     layout: Layout
     options: RewriteOptions
@@ -47,6 +50,7 @@ class CompactionRequest:
     branch: str | None = None
     time_zone: str | None = None
     case_sensitive: bool = True
+    overrides: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +114,7 @@ def _work(
 ) -> CompactionWork:
     spec = metadata.partition_specs[request.options.output_spec_id]
     check_spec(spec, metadata.schema)
-    write = keeping_lineage(write_context(metadata, io=io))
+    write = keeping_lineage(write_context(metadata, io=io, properties_override=request.overrides))
     read = Schema(*write.schema.fields, POS, schema_id=write.schema.schema_id)
     return CompactionWork(
         replace(context, read_schema=read),

@@ -114,6 +114,14 @@ def test_a_staged_snapshot_has_the_id_of_the_session(lake: Any) -> None:
     assert [dict(one.summary)["wap.id"] for one in table.refresh().snapshots()] == ["mine"]
 
 
+def test_a_compaction_writes_files_as_the_session_says(lake: Any) -> None:
+    table = table_of(lake)
+    lake.sql("INSERT INTO lake.db.t VALUES (1, 'a')")
+    with settings(lake, compression_codec="gzip", distribution_mode="range"):
+        lake.sql("CALL lake.system.rewrite_data_files('db.t', options => map('rewrite-all', true))")
+    assert codecs(table) == {"GZIP"} and table.scan().count() == 1
+
+
 def test_a_statement_writes_to_the_branch_of_its_option(lake: Any) -> None:
     table = table_of(lake)
     lake.sql("INSERT INTO lake.db.t VALUES (1, 'a')")
