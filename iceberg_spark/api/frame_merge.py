@@ -18,6 +18,7 @@ from iceberg_spark.spark.catalyst.classic_frame import alias_of
 from iceberg_spark.spark.catalyst.column_texts import check_column, column_text
 from iceberg_spark.spark.catalyst.merge_names import MergeNames
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.coerced_structs import CoercedStructs, coerces_structs
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
 from iceberg_spark.spark.sql.named_relation import folding
 from iceberg_spark.spark.sql.qualifiers import paths
@@ -76,10 +77,9 @@ class FrameMerge:
         if self._evolves:
             columns = from_spark(self._frame.schema)
             goes = goes.with_columns(self._evolving(goes, columns, clauses, names))
-            case = goes.case_sensitive
-            stars = star_values(columns, goes.schema, names.alias, case_sensitive=case)
-            clauses = [one.with_stars(stars) for one in clauses]
             names = replace(names, columns=_columns(goes))
+        values = self._values_of_stars(goes, names)
+        clauses = [one.with_stars(values.get(one.does)) for one in clauses]
         with goes.verbs() as verbs:
             builder = verbs.merge(
                 self._frame,
@@ -92,6 +92,24 @@ class FrameMerge:
             for clause in clauses:
                 builder = clause.on(builder, names)
             builder.execute()
+
+    def _values_of_stars(
+        self, goes: Landing, names: MergeNames
+    ) -> dict[str, Mapping[str, str] | None]:
+        """Return what updateAll and insertAll set, by `update` and `insert`; None for all."""
+        coerces = coerces_structs(self._frame.sparkSession)
+        if not (self._evolves or coerces):
+            return {}
+        columns, case = from_spark(self._frame.schema), goes.case_sensitive
+        stars = None
+        if self._evolves:
+            stars = star_values(columns, goes.schema, names.alias, case_sensitive=case)
+        if not coerces:
+            return {"update": stars, "insert": stars}
+        structs = CoercedStructs(
+            columns, goes.schema, names.alias, names.target[-1], case, self._evolves
+        )
+        return {"update": structs.updates() or stars, "insert": structs.inserts() or stars}
 
     def _names(self, goes: Landing) -> MergeNames:
         """Return what columns stand behind; the source is `source` where nothing calls it else."""

@@ -240,3 +240,59 @@ def test_statements_that_java_refuses_change_nothing(sides: Sides) -> None:
             with pytest.raises(Exception):  # noqa: B017, PT011 - Java's are of many kinds
                 run(statement)
     assert [sides.ours(0, text) for text in kept] == before
+
+
+STRUCTS = (
+    "named_struct('a', 5)",
+    "named_struct('b', named_struct('c', 7), 'a', 5)",
+    "CAST(NULL AS struct<a: int>)",
+    "named_struct('a', 5, 'b', CAST(NULL AS struct<c: int>))",
+    "named_struct('a', 5, 'z', 1)",
+)
+MERGES = (
+    (
+        "MERGE INTO {c}.d.n t USING (SELECT id, %s AS p FROM range(2)) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET *"
+    ),
+    (
+        "MERGE WITH SCHEMA EVOLUTION INTO {c}.d.n USING (SELECT 9L AS id, %s AS p) s "
+        "ON n.id = s.id WHEN NOT MATCHED THEN INSERT *"
+    ),
+)
+
+
+@pytest.mark.timeout(300)
+def test_structs_that_lack_fields_are_merged_as_in_java(java: SparkSession, sides: Sides) -> None:
+    """Where spark.sql.mergeNestedTypeCoercion.enabled lets them."""
+    setting = "spark.sql.mergeNestedTypeCoercion.enabled"
+    sessions = (java, sides.turns.classic, sides.turns.remote)
+    for session in sessions:
+        session.conf.set(setting, "true")
+    try:
+        check(
+            sides,
+            [
+                (
+                    "CREATE TABLE {c}.d.n (id bigint, p struct<a: int, b: struct<c: int, e: int>>) "
+                    "USING iceberg"
+                ),
+                (
+                    "INSERT INTO {c}.d.n VALUES "
+                    "(0, named_struct('a', 1, 'b', named_struct('c', 1, 'e', 2))), (1, NULL)"
+                ),
+            ],
+        )
+        for struct in STRUCTS:
+            for merge in MERGES:
+                check(sides, [merge % struct, "SELECT * FROM {c}.d.n ORDER BY id, p"])
+        refused = "MERGE INTO {c}.d.n t USING (SELECT 7L AS id, named_struct('a', 5) AS p) s "
+        for action in (
+            "t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+            "true WHEN MATCHED THEN UPDATE SET p = s.p",
+        ):
+            for run in (sides.theirs, partial(sides.ours, 0)):
+                with pytest.raises(Exception):  # noqa: B017, PT011
+                    run(f"{refused} ON {action}")
+    finally:
+        for session in sessions:
+            session.conf.unset(setting)

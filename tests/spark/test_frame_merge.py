@@ -245,3 +245,22 @@ def test_an_instant_chooses_what_is_overwritten(any_spark: Any, sql_home: Path) 
         assert [row[0] for row in rows(any_spark.table("st.d.moments"))] == [1, 2]
     finally:
         ice.disable(any_spark)
+
+
+def test_structs_may_lack_fields_if_the_session_lets_them(enabled: Any) -> None:
+    enabled.sql("CREATE TABLE st.d.n (id bigint, p struct<a: int, b: struct<c: int, e: int>>)")
+    enabled.sql("INSERT INTO st.d.n VALUES (1, struct(1, struct(2, 3))), (2, NULL)")
+    inner = "named_struct('b', named_struct('c', 7)) AS p"
+    some = enabled.range(1, 3).selectExpr("id", inner).alias("s")
+    more = enabled.range(3, 4).selectExpr("id", inner).alias("s")
+    on = sf.expr("n.id = s.id")
+    with pytest.raises(InvalidSchemaError, match="lack"):
+        some.mergeInto("st.d.n", on).whenMatched().updateAll().merge()
+    with settings(enabled, {"spark.sql.mergeNestedTypeCoercion.enabled": "true"}):
+        some.mergeInto("st.d.n", on).whenMatched().updateAll().merge()
+        with pytest.raises(InvalidSchemaError, match="lack"):
+            more.mergeInto("st.d.n", on).whenNotMatched().insertAll().merge()
+        merge = more.mergeInto("st.d.n", on).withSchemaEvolution()
+        merge.whenNotMatched().insertAll().merge()
+    found = enabled.sql("SELECT id, p.a, p.b.c, p.b.e FROM st.d.n")
+    assert rows(found) == [(1, 1, 7, 3), (2, None, 7, None), (3, None, 7, None)]

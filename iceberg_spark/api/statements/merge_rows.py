@@ -22,6 +22,7 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.fixed_clock import BARE, clock
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.coerced_structs import CoercedStructs, coerces_structs
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
 from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
@@ -41,9 +42,7 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     if statement.schema_evolution:
         given = from_spark(source.schema)
         goes = goes.with_columns(_evolving(spark, statement, goes, given))
-        case = goes.case_sensitive
-        stars = star_values(given, goes.schema, statement.source_alias, case_sensitive=case)
-        statement = _with_stars(statement, stars)
+    statement = _with_values_of_stars(spark, statement, source, goes)
     statement = _at_one_moment(
         statement, clock((*goes.schema.column_names, *source.columns), moment)
     )
@@ -137,18 +136,32 @@ def _evolving(spark: SparkSession, statement: Merge, goes: Landing, source: Sche
     return evolving_columns(source, assigned, dialect, case_sensitive=goes.case_sensitive)
 
 
-def _with_stars(statement: Merge, values: Mapping[str, str] | None) -> Merge:
-    """Return a merge whose `*` is what the source has of the table's columns."""
-    if values is None:
+def _with_values_of_stars(
+    spark: SparkSession, statement: Merge, source: DataFrame, goes: Landing
+) -> Merge:
+    """Return a merge whose `*` is what the source has of the table's columns, and of their fields.
+
+    Where it has all of them, `*` stands.
+    """
+    evolves, coerces = statement.schema_evolution, coerces_structs(spark)
+    if not (evolves or coerces):
         return statement
-    columns, texts = tuple((name,) for name in values), tuple(values.values())
-    clauses = tuple(
-        replace(one, columns=columns, values=texts)
-        if one.columns is None and one.does != "delete" and one.kind != "by_source"
-        else one
-        for one in statement.clauses
-    )
+    given, case, alias = from_spark(source.schema), goes.case_sensitive, statement.source_alias
+    stars = star_values(given, goes.schema, alias, case_sensitive=case) if evolves else None
+    values = {"update": stars, "insert": stars}
+    if coerces:
+        target = statement.alias or statement.table[-1]
+        structs = CoercedStructs(given, goes.schema, alias, target, case, evolves)
+        values = {"update": structs.updates() or stars, "insert": structs.inserts() or stars}
+    clauses = tuple(_with_star(one, values.get(one.does)) for one in statement.clauses)
     return replace(statement, clauses=clauses)
+
+
+def _with_star(clause: WhenClause, values: Mapping[str, str] | None) -> WhenClause:
+    if values is None or clause.columns is not None or clause.kind == "by_source":
+        return clause
+    names = tuple((name,) for name in values)
+    return replace(clause, columns=names, values=tuple(values.values()))
 
 
 def _with_clause(
