@@ -22,7 +22,7 @@ from iceberg_spark.api.statements.target import Name, new_target, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.save.write_options import (
-    FILE_OPTIONS,
+    NEW_TABLE_OPTIONS,
     TABLE_FILE_OPTIONS,
     WRITE_OPTIONS,
     WRITE_PREFIXES,
@@ -327,12 +327,13 @@ def _without_unknown(options: Mapping[str, str]) -> dict[str, str]:
 def _of_new_files(spark: SparkSession, name: Name, given: Mapping[str, str]) -> WriteOptions | None:
     """Return how the files of a new table are written. Raises InvalidOptionError."""
     options = _without_unknown(given)
+    known = {name.lower() for name in NEW_TABLE_OPTIONS}
     for key in options:
         lower = key.lower()
-        if lower not in FILE_OPTIONS and not lower.startswith(SNAPSHOT_PROPERTY):
+        if lower not in known and not lower.startswith(SNAPSHOT_PROPERTY):
             raise InvalidOptionError(
                 f"Option '{key}' does not go with a table that is made or replaced: a new table "
-                f"has partitionedBy and tableProperty{did_you_mean(key, FILE_OPTIONS)}"
+                f"has partitionedBy and tableProperty{did_you_mean(key, NEW_TABLE_OPTIONS)}"
             )
     if not options:
         return None

@@ -39,13 +39,21 @@ FILE_OPTIONS = (
     "distribution-mode", "use-table-distribution-and-ordering", "advisory-partition-size",
     "shred-variants", "variant-inference-buffer-size", "engine",
 )  # fmt: skip
-"""How the files of any write are written, also of one that creates a table."""
-TABLE_FILE_OPTIONS = (
-    *FILE_OPTIONS, "output-spec-id", "output-sort-order-id", "delete-format",
-    "target-delete-file-size-bytes", "delete-granularity", "isolation-level",
+"""How the files of any write are written."""
+_OF_EXISTING_TABLES = (
+    "delete-format", "target-delete-file-size-bytes", "delete-granularity", "isolation-level",
     "validate-from-snapshot-id",
 )  # fmt: skip
+"""A write that creates a table takes them, as Java's does, and has no use for them."""
+TABLE_FILE_OPTIONS = (
+    *FILE_OPTIONS, *_OF_EXISTING_TABLES, "output-spec-id", "output-sort-order-id"
+)  # fmt: skip
 """How a write to an existing table writes files and which commits it conflicts with."""
+NEW_TABLE_OPTIONS = (
+    *FILE_OPTIONS, *_OF_EXISTING_TABLES, "merge-schema", "mergeSchema",
+    "use-merge-append-for-streaming",
+)  # fmt: skip
+"""What a write takes that creates a table or replaces its definition."""
 WRITE_OPTIONS = (
     *TABLE_FILE_OPTIONS, "branch", "overwrite-mode", "merge-schema", "mergeSchema",
     "use-merge-append-for-streaming", "write-mode", "equality-fields", "order-by", "global-delete",

@@ -114,6 +114,17 @@ def test_a_staged_snapshot_has_the_id_of_the_session(lake: Any) -> None:
     assert [dict(one.summary)["wap.id"] for one in table.refresh().snapshots()] == ["mine"]
 
 
+def test_a_new_table_takes_options_that_are_about_existing_ones(lake: Any) -> None:
+    options = {
+        "isolation-level": "serializable", "merge-schema": "true", "mergeSchema": "true",
+        "delete-granularity": "file", "compression-strategy": "speed", "compression-codec": "gzip",
+    }  # fmt: skip
+    rows(lake).writeTo("lake.db.made").options(**options).create()
+    rows(lake).writeTo("lake.db.made").options(**options).createOrReplace()
+    table = ice.load_table(f"{lake.conf.get('spark.sql.catalog.lake.warehouse')}/db/made")
+    assert codecs(table) == {"GZIP"} and table.scan().count() == 9
+
+
 def test_a_compaction_writes_files_as_the_session_says(lake: Any) -> None:
     table = table_of(lake)
     lake.sql("INSERT INTO lake.db.t VALUES (1, 'a')")
