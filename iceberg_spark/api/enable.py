@@ -27,6 +27,7 @@ from iceberg_spark.api.stream_reader_hook import StreamReaderHook
 from iceberg_spark.api.stream_writer_hook import StreamWriterHook
 from iceberg_spark.api.writer_hook import WriterHook
 from iceberg_spark.spark.session.active_session import checked_session
+from iceberg_spark.spark.session.bound_methods import copied, redirect
 from iceberg_spark.spark.session.classic_session import session_of_catalog
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
@@ -129,12 +130,14 @@ def _replace_method(
     if (owner, name) in originals:
         return
     original = vars(owner)[name]
-    ours = raising_spark_errors(hooked(original))
+    own = copied(original)
+    ours = raising_spark_errors(hooked(own))
 
-    @wraps(original)
+    @wraps(own)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        run = ours if is_enabled(session_of(self)) else original
+        run = ours if is_enabled(session_of(self)) else own
         return run(self, *args, **kwargs)
 
     originals[owner, name] = original
     setattr(owner, name, method)
+    redirect(original, name)  # for those who bound it before

@@ -143,3 +143,23 @@ def test_what_use_chose_goes_with_disable(spark: SparkSession, home: Path) -> No
         assert spark.sql("SHOW CURRENT NAMESPACE").collect()[0].catalog == "spark_catalog"
     finally:
         ice.disable(spark)
+
+
+def test_methods_that_were_bound_before_know_the_tables(any_spark: Any, home: Path) -> None:
+    """`sql = spark.sql` in the first cell of a notebook."""
+    sql, table, exists = any_spark.sql, any_spark.table, any_spark.catalog.tableExists
+    plain = type(any_spark).sql
+    ice.enable(any_spark)
+    try:
+        sql("CREATE TABLE ep.d.t AS SELECT id FROM range(10)")
+        assert counted(sql("SELECT * FROM ep.d.t WHERE id < :n", args={"n": 5})) == 5
+        assert counted(table("ep.d.t")) == 10
+        assert exists("ep.d.t")
+        assert counted(plain(any_spark, "SELECT * FROM ep.d.t")) == 10
+        assert sql("SELECT 1 AS one").collect()[0].one == 1
+    finally:
+        ice.disable(any_spark)
+    assert type(any_spark).sql is plain
+    assert sql("SELECT 1 AS one").collect()[0].one == 1
+    with pytest.raises(Exception, match=_NOT_FOUND):
+        sql("SELECT * FROM ep.d.t").collect()

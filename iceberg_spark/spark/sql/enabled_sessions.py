@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.spark.session.bound_methods import restore_redirected
 from iceberg_spark.spark.session.classic_session import session_key
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
 
@@ -44,6 +45,7 @@ def leave(spark: SparkSession) -> None:
         _enabled.discard(session_id(spark))
         use_namespace(spark, None)
         if not _enabled:
+            restore_redirected()
             for (owner, name), original in originals.items():
                 setattr(owner, name, original)
             originals.clear()
