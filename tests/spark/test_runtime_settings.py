@@ -114,6 +114,14 @@ def test_a_staged_snapshot_has_the_id_of_the_session(lake: Any) -> None:
     assert [dict(one.summary)["wap.id"] for one in table.refresh().snapshots()] == ["mine"]
 
 
+def test_a_bad_setting_is_told_as_one(lake: Any) -> None:
+    table_of(lake)
+    message = r"spark.sql.iceberg.\* .*'distribution-mode'"
+    bad = settings(lake, distribution_mode="all")
+    with bad, pytest.raises(InvalidOptionError, match=message):
+        lake.sql("INSERT INTO lake.db.t VALUES (1, 'a')")
+
+
 def test_a_new_table_takes_options_that_are_about_existing_ones(lake: Any) -> None:
     options = {
         "isolation-level": "serializable", "merge-schema": "true", "mergeSchema": "true",

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.save.write_options import write_options
 from iceberg_spark.scan.split import SplitOptions, split_options
 from iceberg_spark.spark.session.asked_once import once, setting
 from iceberg_spark.spark.session.prefixed_settings import prefixed_settings
@@ -26,10 +28,20 @@ def session_split(session: SparkSession, properties: Mapping[str, str]) -> Split
 
 
 def session_write_defaults(session: SparkSession) -> dict[str, str]:
-    """Return the write options that settings name (Java: SparkWriteConf)."""
+    """Return the write options that settings name (Java: SparkWriteConf).
+
+    Raises InvalidOptionError for a bad value.
+    """
     return dict(once(session, "write defaults", lambda: _write_defaults(session)))
 
 
 def _write_defaults(session: SparkSession) -> dict[str, str]:
     settings = prefixed_settings(session, SESSION_PREFIX)
-    return write_defaults({f"{SESSION_PREFIX}{name}": text for name, text in settings.items()})
+    defaults = write_defaults({f"{SESSION_PREFIX}{name}": text for name, text in settings.items()})
+    try:
+        write_options({"path": "any"}, plain=False, defaults=defaults)
+    except InvalidOptionError as error:
+        raise InvalidOptionError(
+            f"A setting {SESSION_PREFIX}* of the session is wrong: {error}"
+        ) from None
+    return defaults
