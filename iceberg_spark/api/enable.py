@@ -26,6 +26,7 @@ from iceberg_spark.api.statements.default_catalog import give_default_back, take
 from iceberg_spark.api.stream_reader_hook import StreamReaderHook
 from iceberg_spark.api.stream_writer_hook import StreamWriterHook
 from iceberg_spark.api.writer_hook import WriterHook
+from iceberg_spark.spark.catalyst.spark_catalog import begin_catalogs, end_catalogs
 from iceberg_spark.spark.session.active_session import checked_session
 from iceberg_spark.spark.session.bound_methods import copied, redirect
 from iceberg_spark.spark.session.classic_session import session_of_catalog
@@ -39,7 +40,7 @@ from iceberg_spark.spark.sql.enabled_sessions import (
     originals,
     session_id,
 )
-from iceberg_spark.spark.sql.spark_queries import begin_catalogs, forget_catalogs
+from iceberg_spark.spark.sql.spark_queries import register_catalogs
 
 
 def enable(spark: SparkSession) -> None:
@@ -75,6 +76,7 @@ def enable(spark: SparkSession) -> None:
             if hasattr(kind, name):  # some are newer than this PySpark
                 _replace_method(kind, name, hooked, session_of_catalog)
     begin_catalogs(spark)
+    register_catalogs(spark)
     use_namespace(spark, current_namespace(spark))
 
 
@@ -85,7 +87,7 @@ def disable(spark: SparkSession) -> None:
     functions of catalogs, which frames made before need over Connect.
     """
     leave(spark)
-    forget_catalogs(spark)
+    end_catalogs(spark)
     give_default_back(spark)
 
 

@@ -246,3 +246,13 @@ def test_catalogs_are_gone_with_the_session(session: Any) -> None:
     assert other.catalog.currentCatalog() == "spark_catalog"
     with pytest.raises(Exception, match=r"TABLE_OR_VIEW_NOT_FOUND|REQUIRES_SINGLE_PART"):
         other.sql("SELECT count(*) FROM sc.d.t").collect()
+
+
+def test_a_statement_takes_a_query_that_only_spark_can_read(session: Any) -> None:
+    values = "SELECT a FROM (VALUES (1L), (2L) AS v(a)) AS w JOIN sc.d.t ON a = id"
+    session.sql(f"CREATE TABLE sc.d.taken AS {values}")
+    session.sql(f"INSERT INTO sc.d.taken {values}")
+    assert rows(session, "SELECT count(*), sum(a) FROM sc.d.taken") == [(4, 6)]
+    with pytest.raises(AnalysisException):
+        session.sql("INSERT INTO sc.d.taken SELECT a FROM FROM sc.d.t")
+    session.sql("DROP TABLE sc.d.taken")

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.spark.catalyst.file_pruning import Expression, parse_expression
-from iceberg_spark.spark.session.classic_session import is_connect, java_list
+from iceberg_spark.spark.session.classic_session import is_connect, java_list, session_key
 from iceberg_spark.spark.session.compiled_java import compiled_object
 
 _log = logging.getLogger(__name__)
@@ -75,15 +75,30 @@ class CatalogProvider(Protocol):
         """Return the properties of a namespace, None if there is no such namespace."""
 
 
-def has_spark_catalogs(session: SparkSession) -> bool:
-    """Return whether Spark can resolve Iceberg tables in a session: not over Connect."""
-    return _java(session) is not None
+_lock = threading.Lock()
+_registered: dict[str, set[str]] = {}
+"""Names of the catalogs that a session has in Spark, by its id: a few characters each."""
+
+
+def registered_catalogs(session: SparkSession) -> set[str] | None:
+    """Return the names of the catalogs that Spark resolves in a session; None if it can have none.
+
+    A session can have catalogs after `begin_catalogs`, but not over Connect.
+    """
+    return _registered.get(session_key(session) or "") if _registered else None
+
+
+def begin_catalogs(session: SparkSession) -> None:
+    """Let a session have catalogs from now on, if Spark has the classes that they need."""
+    if _java(session) is not None:
+        with _lock:
+            _registered.setdefault(session_key(session) or "", set())
 
 
 def register_catalog(session: SparkSession, name: str, provider: CatalogProvider) -> bool:
     """Add a catalog to a session; return whether it is there."""
-    java = _java(session)
-    if java is None:
+    java, names = _java(session), registered_catalogs(session)
+    if java is None or names is None:
         return False
     inside: Any = session
     try:
@@ -92,13 +107,16 @@ def register_catalog(session: SparkSession, name: str, provider: CatalogProvider
     except Exception:  # noqa: BLE001 - no callback server, other classes of Spark, ...
         _log.warning("Spark can't resolve tables of catalog %s by itself", name, exc_info=True)
         return False
+    names.add(name)
     return True
 
 
-def unregister_catalogs(session: SparkSession) -> None:
-    """Remove all catalogs that were added to a session."""
+def end_catalogs(session: SparkSession) -> None:
+    """Remove all catalogs from a session."""
+    with _lock:
+        names = _registered.pop(session_key(session) or "", None)
     java = _java(session)
-    if java is not None:
+    if names and java is not None:
         java.unregister(_session(session))
 
 

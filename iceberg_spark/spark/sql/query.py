@@ -22,6 +22,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.catalyst.classic_frame import is_deterministic
 from iceberg_spark.spark.catalyst.classic_queries import Rows, frame_of, query_of_frames
+from iceberg_spark.spark.catalyst.spark_catalog import registered_catalogs
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.functions import with_functions
@@ -40,6 +41,7 @@ from iceberg_spark.spark.sql.table_planner import (
     is_selector,
 )
 from iceberg_spark.spark.sql.text_edits import Edit, edited
+from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spark.sql.view_code import check_no_code
 from iceberg_spark.spark.sql.view_columns import as_view
 from iceberg_spark.spark.sql.view_names import ViewNames, spark_text
@@ -206,7 +208,12 @@ def plan_query(
     """
     if names is not None:
         text = with_functions(spark, text, of_view=True)
-    parsed = parsed_query(text, session_dialect(spark))
+    try:
+        parsed = parsed_query(text, session_dialect(spark))
+    except UnreadableTextError:
+        if names is not None or around is not _NOTHING_AROUND or not registered_catalogs(spark):
+            raise
+        return Query(text, ())  # Spark finds the tables, and what is wrong with the text
     text, dialect, found = parsed.text, parsed.dialect, parsed.references
     if names is not None:
         names.check_text(parsed.tree.root, text, dialect)

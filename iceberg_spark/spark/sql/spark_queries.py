@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
@@ -11,12 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
-from iceberg_spark.spark.catalyst.spark_catalog import (
-    has_spark_catalogs,
-    register_catalog,
-    unregister_catalogs,
-)
-from iceberg_spark.spark.session.classic_session import session_key
+from iceberg_spark.spark.catalyst.spark_catalog import register_catalog, registered_catalogs
 from iceberg_spark.spark.session.session_catalogs import described_names, is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.catalog_provider import SessionCatalog
@@ -27,44 +21,23 @@ _QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "("})
 _CHANGES = frozenset({"INSERT", "MERGE", "UPDATE", "DELETE"})
 _EXPLAIN_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
 _FUNCTIONS = "SYSTEM"
-_lock = threading.Lock()
-_registered: dict[str, set[str]] = {}
-"""Names of the catalogs in Spark by the session's id: a few characters each."""
-
-
-def begin_catalogs(spark: SparkSession) -> None:
-    """Let Spark have the catalogs of a session from now on, if its classes are those needed."""
-    if has_spark_catalogs(spark):
-        with _lock:
-            _registered.setdefault(session_key(spark) or "", set())
-    register_catalogs(spark)
 
 
 def register_catalogs(spark: SparkSession, text: str = "") -> bool:
     """Let Spark resolve the tables of catalogs that are new; return whether it resolves any.
 
     The catalog `local`, which needs no settings, is among them if a statement mentions it. Returns
-    False unless the session has begun to: never over Connect.
+    False unless the session is enabled and classic.
     """
-    with _lock:
-        known = _registered.get(session_key(spark) or "")
-        if known is None:
-            return False
-        names = described_names(spark) | ({LOCAL_CATALOG} if LOCAL_CATALOG in text else set())
-        for name in names - known - {_SPARKS_OWN}:
-            if is_ours(spark, name):
-                if not register_catalog(spark, name, SessionCatalog(spark, name)):
-                    return False
-                known.add(name)
-    return True
-
-
-def forget_catalogs(spark: SparkSession) -> None:
-    """Undo `begin_catalogs`."""
-    with _lock:
-        names = _registered.pop(session_key(spark) or "", None)
-    if names:
-        unregister_catalogs(spark)
+    known = registered_catalogs(spark)
+    if known is None:
+        return False
+    names = described_names(spark) | ({LOCAL_CATALOG} if LOCAL_CATALOG in text else set())
+    return all(
+        register_catalog(spark, name, SessionCatalog(spark, name))
+        for name in names - known - {_SPARKS_OWN}
+        if is_ours(spark, name)
+    )
 
 
 def is_sparks_statement(spark: SparkSession, text: str) -> bool:
