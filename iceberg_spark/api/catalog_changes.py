@@ -20,6 +20,8 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.classic_session import session_of_catalog
 from iceberg_spark.spark.session.session_catalogs import catalog_names
+from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
+from iceberg_spark.spark.sql.spark_queries import register_catalogs
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
 from iceberg_spark.spark.sql.statements.listings import (
     ShowCreateTable,
@@ -44,9 +46,9 @@ def hooked_changes() -> Mapping[str, Callable[[Method], Method]]:
     """
     return {
         "createTable": partial(_about, "tableName", _create_table),
-        "cacheTable": partial(_about, "tableName", _cache_table),
-        "isCached": partial(_about, "tableName", _is_cached),
-        "uncacheTable": partial(_about, "tableName", _uncache_table),
+        "cacheTable": partial(_about, "tableName", _cache_table, in_spark=True),
+        "isCached": partial(_about, "tableName", _is_cached, in_spark=True),
+        "uncacheTable": partial(_about, "tableName", _uncache_table, in_spark=True),
         "recoverPartitions": partial(_about, "tableName", _recover_partitions),
         "analyzeTable": partial(_about, "tableName", _analyze_table),
         "dropTable": partial(_about, "tableName", _drop_table),
@@ -62,8 +64,11 @@ def hooked_changes() -> Mapping[str, Callable[[Method], Method]]:
     }
 
 
-def _about(parameter: str, ours: Method, own: Method) -> Method:
-    """Return a method that is about the table or namespace that its first argument names."""
+def _about(parameter: str, ours: Method, own: Method, *, in_spark: bool = False) -> Method:
+    """Return a method that is about the table or namespace that its first argument names.
+
+    With `in_spark` it is Spark's own where Spark resolves the table: not over Connect.
+    """
     is_table = parameter != "dbName"
     read, least = (table_parts, 3) if is_table else (namespace_parts, 2)
 
@@ -75,6 +80,9 @@ def _about(parameter: str, ours: Method, own: Method) -> Method:
         name = read(spark, written)
         if not names_ours(spark, name, least) or "/" in name[-1]:
             return own(self, *given, **named)
+        if in_spark and register_catalogs(spark):
+            with errors_of_catalogs(spark):
+                return own(self, *given, **named)
         rest = {key: value for key, value in named.items() if key != parameter}
         return ours(spark, name, *given[1:], **rest)
 
@@ -111,8 +119,8 @@ def _cache_table(spark: SparkSession, name: Name, storageLevel: Any = None) -> N
     new_target(spark, name).table()
     whole = ".".join(name)
     raise UnsupportedError(
-        f"{whole} can't be cached by its name: each query reads the version that is newest then. "
-        f"Cache a frame, and go on with that: spark.table('{whole}').cache()"
+        f"{whole} can't be cached by its name over Spark Connect: each query reads the newest "
+        f"version. Cache a DataFrame, and use that: spark.table('{whole}').cache()"
     )
 
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.asked_by import asked_by_us
@@ -16,9 +15,8 @@ from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.catalyst.classic_queries import syntax_error
-from iceberg_spark.spark.catalyst.spark_catalog import original_error
 from iceberg_spark.spark.session.asked_once import asking_once
-from iceberg_spark.spark.sql.missing_tables import missing_table_error
+from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
 from iceberg_spark.spark.sql.spark_queries import is_sparks_statement, register_catalogs
 from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
@@ -47,21 +45,24 @@ def hooked_sql(own: Method) -> Method:
                     register_catalogs(self, text) and is_sparks_statement(self, text)
                 ):
                     return sql_with(self, text, args, kwargs)
-            with _errors_of_catalogs(self):
+            with errors_of_catalogs(self):
                 return own(self, sqlQuery, args, **kwargs)
 
     return run
 
 
 def hooked_table(own: Method) -> Method:
-    """Return `SparkSession.table` that reads tables of ours as `spark.read.table` does."""
+    """Return `SparkSession.table` that reads Iceberg tables, by Spark where it resolves them."""
 
     def table(self: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
         if _inside.get():
             return own(self, tableName)
-        if names_ours(self, given_parts(self, tableName), 3):
+        name = given_parts(self, tableName)
+        is_place = "/" in name[-1]
+        if names_ours(self, name, 3) and (is_place or not register_catalogs(self, tableName)):
             return self.read.table(tableName)
-        return own(self, tableName)
+        with errors_of_catalogs(self):
+            return own(self, tableName)
 
     return table
 
@@ -84,18 +85,6 @@ def _sparks_syntax_errors(spark: SparkSession, text: str) -> Iterator[None]:
 
 def _is_run_by_spark(spark: SparkSession, text: str) -> bool:
     return register_catalogs(spark, text) and is_sparks_statement(spark, text)
-
-
-@contextmanager
-def _errors_of_catalogs(spark: SparkSession) -> Iterator[None]:
-    """Raise this library's error where a catalog of its own made Spark's analyzer fail."""
-    try:
-        yield
-    except PySparkException as error:
-        original = original_error(error) or missing_table_error(spark, error)
-        if original is None:
-            raise
-        raise original from None
 
 
 @contextmanager

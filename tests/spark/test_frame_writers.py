@@ -20,6 +20,7 @@ from iceberg_spark.errors import (
     UnsupportedError,
 )
 from iceberg_spark.spark.catalyst.column_texts import column_text
+from iceberg_spark.spark.session.classic_session import is_connect
 
 
 @pytest.fixture
@@ -243,12 +244,18 @@ def test_the_catalog_makes_and_drops_tables_of_ours(enabled: Any) -> None:
         (lambda: catalog.createTable("fw.d.t", schema=schema), TableAlreadyExistsError),
         (lambda: catalog.createTable("fw.d.u"), InvalidInputError),
         (lambda: catalog.createTable("fw.d.u", None, "csv", schema), InvalidInputError),
-        (lambda: catalog.cacheTable("fw.d.t"), UnsupportedError),
         (lambda: catalog.recoverPartitions("fw.d.t"), UnsupportedError),
         (lambda: catalog.isCached("fw.d.u"), NoSuchTableError),
     ):
         with pytest.raises(error):
             does()
+    if is_connect(enabled):
+        with pytest.raises(UnsupportedError, match="over Spark Connect"):
+            catalog.cacheTable("fw.d.t")
+    else:
+        catalog.cacheTable("fw.d.t")
+        assert catalog.isCached("fw.d.t")
+        catalog.uncacheTable("fw.d.t")
     assert not catalog.tableExists("fw.d.u")
     if not hasattr(catalog, "dropTable"):
         return

@@ -188,6 +188,9 @@ def test_a_table_is_cached_and_let_go(session: Any) -> None:
     frame = session.sql("SELECT count(*) FROM sc.d.t WHERE id < 50")
     assert "InMemory" in frame._jdf.queryExecution().optimizedPlan().toString()
     assert frame.collect() == [(49,)]
+    plan = session.table("sc.d.t").groupBy("region").count()._jdf.queryExecution().optimizedPlan()
+    assert "InMemory" in plan.toString()
+    assert session.catalog.isCached("sc.d.t")
     session.sql("UNCACHE TABLE sc.d.t")
     frame = session.sql("SELECT count(*) FROM sc.d.t WHERE id < 50")
     assert "InMemory" not in frame._jdf.queryExecution().optimizedPlan().toString()

@@ -1,13 +1,16 @@
-"""Spark's error for a missing table of one of this library's catalogs, as this library's error."""
+"""Errors that Spark raises because of one of this library's catalogs, as this library's errors."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import IcebergError, NoSuchNamespaceError, NoSuchTableError
+from iceberg_spark.spark.catalyst.spark_catalog import original_error
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.query import TablePlace, load_place
@@ -16,6 +19,18 @@ from iceberg_spark.spec.quoted_name import quoted_parts
 
 _CONDITION, _NAME = "TABLE_OR_VIEW_NOT_FOUND", "relationName"
 _POSITION = re.compile(r"line \d+ pos \d+")
+
+
+@contextmanager
+def errors_of_catalogs(spark: SparkSession) -> Iterator[None]:
+    """Raise this library's error where one of its catalogs made Spark's analyzer fail."""
+    try:
+        yield
+    except PySparkException as error:
+        original = original_error(error) or missing_table_error(spark, error)
+        if original is None:
+            raise
+        raise original from None
 
 
 def missing_table_error(spark: SparkSession, error: PySparkException) -> IcebergError | None:
