@@ -103,6 +103,7 @@ def _create_table(
             f"createTable('{'.'.join(name)}') needs schema=...; a table whose files are there "
             "already is taken up by CALL system.register_table(...)"
         )
+    source = source or options.pop("format", None)  # Ibis calls it so, as in df.write.saveAsTable
     default = None if DEFAULT_FILE_FORMAT in options else default_format(spark)
     statement = CreateTable(
         name,

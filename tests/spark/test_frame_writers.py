@@ -227,6 +227,12 @@ def test_the_catalog_shows_tables_of_ours(enabled: Any) -> None:
     catalog.refreshTable("fw.d.t")
 
 
+def test_create_table_takes_the_file_format_from_the_option_that_ibis_passes(enabled: Any) -> None:
+    schema = StructType().add("id", "integer")
+    enabled.catalog.createTable("fw.d.f", schema=schema, format="orc")
+    assert ice.load_table("fw.d.f").properties["write.format.default"] == "orc"
+
+
 def test_the_catalog_makes_and_drops_tables_of_ours(enabled: Any) -> None:
     """And refuses by name what these can't do; from PySpark 4.2 on it has more methods."""
     catalog = enabled.catalog
