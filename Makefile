@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 lowest faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook docs audit format public-api settings clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 lowest clients faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook docs audit format public-api settings clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -37,6 +37,9 @@ endef
 
 .venv-4.3/.ready: pyproject.toml constraints.txt constraints-4.3.txt
 	$(call make_venv,.venv-4.3,constraints-4.3.txt,test)
+
+.venv-clients/.ready: pyproject.toml constraints-clients.txt
+	$(call make_venv,.venv-clients,constraints-clients.txt,clients)
 
 .venv-lowest/.ready: pyproject.toml constraints.txt scripts/lowest_versions.sh
 	@scripts/lowest_versions.sh "$(PYTHON)"
@@ -70,6 +73,9 @@ test-4.3: setup-4.3 ## Run a case of each test that faces Spark on PySpark 4.3
 
 lowest: .venv-lowest/.ready ## Run a sample of the tests without Spark with the lowest versions that pyproject.toml allows
 	@$(WITH_SPARK) $(PY) scripts/run_tests.py lowest
+
+clients: .venv-clients/.ready ## Run dbt, Ibis and other clients of Spark on Iceberg tables; CLIENTS_ON=java runs them on Java's
+	@$(WITH_SPARK) $(CURDIR)/.venv-clients/bin/python scripts/run_tests.py clients
 
 faults: setup ## Break the store at every call of every verb, interrupt at every line of a commit, kill Spark's driver
 	@FAULTS=all $(PY) -m pytest tests/faults -q -n 2 -rP --timeout 3000
@@ -133,6 +139,6 @@ settings: setup ## Write the tables of docs/settings.md again
 	$(PY) -m scripts.runtime_settings --write
 
 clean: ## Remove everything that was made here, the environments too
-	rm -rf .venv .venv-4.3 .venv-lowest .venv-audit .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-4.3 .venv-lowest .venv-clients .venv-audit .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf .import_linter_cache spark-warehouse metastore_db derby.log artifacts demo/warehouse benchmarks/data
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,7 @@
 """Runs the test suites one after the other and ends with one line for all of them.
 
     python scripts/run_tests.py [unit] [oracle] [spark] [processes] [spark-4.3] [lowest]
+        [clients]
 
 Suites without Spark run in three processes, of which one or the other waits for a server or a
 child; each suite with Spark runs in one, so that its tests share a JVM. Such tests wait as much as
@@ -32,6 +33,7 @@ class Suite:
     environment: str = ".venv"
     shares: bool = False  # the machine, with other suites
     cases: tuple[str, str, str] = ("all", "all", "all")  # on a quick, a slower, a slow machine
+    on_request: bool = False  # runs if it is named, else not
     covers: bool = False  # lines it ran count for the coverage of the whole; tracing takes CPU
 
 
@@ -117,6 +119,9 @@ SUITES = {
         tuple(f"--ignore=tests/unit/spark/sql/{name}.py" for name in WITH_PYSPARK),
         ".venv-lowest",
         shares=True,
+    ),
+    "clients": Suite(  # warnings there are the clients' own
+        ("tests/clients",), ("-W", "ignore"), ".venv-clients", shares=True, on_request=True
     ),
 }
 
@@ -229,13 +234,13 @@ def costly_modules(report: Path, how_many: int = 15) -> list[str]:
 
 
 def main(names: Sequence[str]) -> int:
-    """Run the named suites, all by default; 0 if every test passed."""
+    """Run the named suites, by default those of `make test`; 0 if every test passed."""
     unknown = [name for name in names if name not in SUITES]
     if unknown:
         print(f"No suite {', '.join(unknown)}; there are {', '.join(SUITES)}.", file=sys.stderr)
         return 2
     turn = os.environ.get("TURN") or number_of_commits()
-    chosen = list(names or SUITES)
+    chosen = list(names or [name for name, suite in SUITES.items() if not suite.on_request])
     started = time.monotonic()
     total = Count()
     for name in chosen:

@@ -1,0 +1,1 @@
+SELECT * FROM {{ ref("orders_merged") }} WHERE amount < 0
