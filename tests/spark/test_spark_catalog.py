@@ -191,6 +191,9 @@ def test_a_table_is_cached_and_let_go(session: Any) -> None:
     plan = session.table("sc.d.t").groupBy("region").count()._jdf.queryExecution().optimizedPlan()
     assert "InMemory" in plan.toString()
     assert session.catalog.isCached("sc.d.t")
+    session.sql("INSERT INTO sc.d.t VALUES (1000, 'new', NULL)")
+    assert rows(session, "SELECT count(*) FROM sc.d.t") == [(100,)], "another snapshot is read"
+    session.sql("DELETE FROM sc.d.t WHERE id = 1000")
     session.sql("UNCACHE TABLE sc.d.t")
     frame = session.sql("SELECT count(*) FROM sc.d.t WHERE id < 50")
     assert "InMemory" not in frame._jdf.queryExecution().optimizedPlan().toString()
@@ -259,3 +262,27 @@ def test_a_statement_takes_a_query_that_only_spark_can_read(session: Any) -> Non
     with pytest.raises(AnalysisException):
         session.sql("INSERT INTO sc.d.taken SELECT a FROM FROM sc.d.t")
     session.sql("DROP TABLE sc.d.taken")
+
+
+def test_a_stream_is_joined_with_a_table(session: Any, tmp_path: Path) -> None:
+    stream = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 20).load()
+    stream.createOrReplaceTempView("ticks")
+    joined = session.sql("SELECT t.id, region FROM ticks JOIN sc.d.t ON ticks.value = t.id")
+    query = (
+        joined.writeStream.format("memory")
+        .queryName("joined_ticks")
+        .option("checkpointLocation", str(tmp_path))
+        .trigger(once=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert rows(session, "SELECT count(*) FROM joined_ticks") == [(19,)]
+
+
+def test_a_view_of_a_frame_shows_what_spark_shows(session: Any) -> None:
+    """PySpark 4.1 keeps the plan, and later ones load the table again: never an error."""
+    session.sql("CREATE TABLE sc.d.shown AS SELECT 1 AS id")
+    session.table("sc.d.shown").createOrReplaceTempView("shown")
+    session.sql("INSERT INTO sc.d.shown VALUES (2)")
+    assert rows(session, "SELECT count(*) FROM shown") in ([(1,)], [(2,)])
+    session.catalog.dropTempView("shown")

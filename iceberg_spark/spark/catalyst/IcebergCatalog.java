@@ -4,6 +4,7 @@ import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -54,6 +55,7 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.V1Scan;
+import org.apache.spark.sql.execution.CacheManager;
 import org.apache.spark.sql.execution.datasources.SchemaPruning$;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.V1ScanWrapper;
@@ -81,12 +83,16 @@ import scala.runtime.AbstractPartialFunction;
  * runs them in Python.
  */
 public class IcebergCatalog implements TableCatalog, SupportsNamespaces, FunctionCatalog {
+    private SparkSession session;
     private String name;
     private BiFunction python;
+    /** The version of each table that was loaded last; of more tables than that nobody caches the rows. */
+    private final Map versions = Collections.synchronizedMap(new Versions());
 
     /** Adds the catalog to a session, in the place of an earlier one of its name. */
     public void register(SparkSession session, String name, BiFunction python) throws Exception {
         IcebergCatalog catalog = new IcebergCatalog();
+        catalog.session = session;
         catalog.name = name;
         catalog.python = python;
         CatalogManager manager = session.sessionState().catalogManager();
@@ -142,7 +148,9 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
     }
 
     public Table loadTable(Identifier table) throws NoSuchTableException {
-        return load(table, new HashMap());
+        LazyTable loaded = load(table, new HashMap());
+        uncacheOther(table, loaded);
+        return loaded;
     }
 
     public Table loadTable(Identifier table, String version) throws NoSuchTableException {
@@ -153,7 +161,25 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
         return load(table, Collections.singletonMap("timestamp_us", Long.valueOf(micros)));
     }
 
-    private Table load(Identifier table, Map version) throws NoSuchTableException {
+    /**
+     * Removes the rows of another version from Spark's cache: Spark would take that version for this one.
+     *
+     * `CACHE TABLE` loads the table as well, so the version that it keeps is known here.
+     */
+    private void uncacheOther(Identifier table, LazyTable loaded) {
+        Object before = versions.put(table, loaded.version);
+        CacheManager cache = session.sharedState().cacheManager();
+        if (before == null || before.equals(loaded.version) || cache.isEmpty()) {
+            return;
+        }
+        List parts = new ArrayList();
+        parts.add(name);
+        Collections.addAll(parts, table.namespace());
+        parts.add(table.name());
+        cache.uncacheTableOrView(session, CollectionConverters.asScala(parts).toSeq(), false, false);
+    }
+
+    private LazyTable load(Identifier table, Map version) throws NoSuchTableException {
         Map request = new HashMap(version);
         request.put("namespace", table.namespace());
         request.put("name", table.name());
@@ -231,6 +257,15 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
     }
 }
 
+/** The versions of tables that were loaded lately, by their names. */
+final class Versions extends LinkedHashMap {
+    private static final int MOST = 10000;
+
+    protected boolean removeEldestEntry(Map.Entry eldest) {
+        return size() > MOST;
+    }
+}
+
 /** Calls of Python, whose answer is JSON text, an object, or null; an error is a text that begins with "!". */
 final class PythonCalls {
     static final ObjectMapper JSON = new ObjectMapper();
@@ -268,8 +303,8 @@ final class PythonCalls {
 final class LazyTable implements SupportsRead, SupportsMetadataColumns {
     final StructType schema;
     final StructType metadata;
+    final String version;
     private final String name;
-    private final String version;
     private final Function python;
 
     LazyTable(String catalog, Identifier identifier, Function python) {

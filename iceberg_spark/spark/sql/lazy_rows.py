@@ -216,9 +216,9 @@ def _with_columns(
                 "leave it out of the query"
             )
     own = tuple(name for name in names if name in columns)
-    first = next(name for name in columns if has_spark_type(columns[name]))
     hidden = tuple(name for name in names if name not in columns)
-    asked = replace(request, selected_fields=own or (first,), metadata_columns=hidden)
+    first = tuple(name for name in columns if has_spark_type(columns[name]))[:1]
+    asked = replace(request, selected_fields=own or first or None, metadata_columns=hidden)
     return narrowed(context, loaded.metadata, asked, loaded.io)
 
 
