@@ -50,7 +50,8 @@ def option_path(options: Mapping[str, str]) -> str:
     path = next((value for key, value in options.items() if key.lower() == "path"), None)
     if not path:
         raise InvalidOptionError(
-            "No table given: pass its location, metadata.json or identifier to load() or save()"
+            "No table given: pass its location, metadata.json or identifier to load() or save(). "
+            "A pipeline writes to dp.create_sink(name, 'pyiceberg-lite', {'path': ...})"
         )
     return path
 
