@@ -120,8 +120,12 @@ SUITES = {
         ".venv-lowest",
         shares=True,
     ),
-    "clients": Suite(  # warnings there are the clients' own
-        ("tests/clients",), ("-W", "ignore"), ".venv-clients", shares=True, on_request=True
+    "clients": Suite(
+        ("tests/clients",),
+        ("-W", "ignore", "-p", "dbt.tests.fixtures.project"),  # warnings are the clients' own
+        ".venv-clients",
+        shares=True,
+        on_request=True,
     ),
 }
 
