@@ -11,6 +11,8 @@ from iceberg_spark.api.statements.run import run_statement
 from iceberg_spark.api.statements.session_state import asked_text, into_variables
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
+from iceberg_spark.spark.catalyst.file_pruning import STATUS, pruning_failure
+from iceberg_spark.spark.reading.prune_files import prune_in_optimizer
 from iceberg_spark.spark.session.active_session import checked_session, in_session
 from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.session.session_dialect import session_dialect
@@ -92,12 +94,25 @@ def _execute(spark: SparkSession, statement: ExecuteImmediate, text: str, args: 
 
 
 def explain(spark: SparkSession, query: str) -> str:
-    """Return, for a person, what a query reads of each table of ours, and what prunes it."""
+    """Return, for a person, what a query reads of each Iceberg table, and what prunes it.
+
+    The last line tells whether Spark's optimizer prunes files as well, and if not, why.
+    """
     _check(spark, query)
     parts = plan_query(spark, query).parts
+    if not parts and mentions_ours(spark, query):
+        return "Spark alone can parse this query: EXPLAIN shows which files it reads."
     if not parts:
         return "The query names no table of this library."
-    return printable("\n\n".join(text for part in parts for text in _parts_explained(part)))
+    texts = [text for part in parts for text in _parts_explained(part)]
+    return printable("\n\n".join([*texts, _pruning_in_optimizer(spark)]))
+
+
+def _pruning_in_optimizer(spark: SparkSession) -> str:
+    prune_in_optimizer(spark)
+    failure = pruning_failure(spark)
+    state = f"on, {STATUS.pruned_plans:,} plans so far" if failure is None else f"off: {failure}"
+    return f"file pruning in the optimizer: {state}"
 
 
 def _parts_explained(part: Part) -> Iterator[str]:

@@ -39,6 +39,7 @@ def test_a_text_is_the_same_in_pieces(spark: SparkSession, name: str) -> None:
 def test_many_settings_are_read_in_pieces(spark: SparkSession) -> None:
     many = {f"spark.sql.catalog.many{at}.prop": "\u00e4" * 100 for at in range(200)}
     with settings(spark, many):
+        settings_text(spark)  # the first call of a session compiles the class
         with counted_round_trips(spark) as found:
             said = settings_text(spark)
         assert said == spark.conf._jconf.getAllAsJava().toString()

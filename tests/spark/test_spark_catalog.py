@@ -286,3 +286,8 @@ def test_a_view_of_a_frame_shows_what_spark_shows(session: Any) -> None:
     session.sql("INSERT INTO sc.d.shown VALUES (2)")
     assert rows(session, "SELECT count(*) FROM shown") in ([(1,)], [(2,)])
     session.catalog.dropTempView("shown")
+
+
+def test_explain_says_when_spark_alone_can_read_a_query(session: Any) -> None:
+    text = "SELECT a FROM (VALUES (1L), (2L) AS v(a)) AS w JOIN sc.d.t ON a = id"
+    assert ice.explain(session, text).startswith("Spark alone can parse this query")
