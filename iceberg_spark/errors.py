@@ -206,6 +206,26 @@ class InvalidSchemaError(InvalidInputError):
     """A schema, partition spec or sort order breaks a rule, or data does not fit it."""
 
 
+class NoSuchColumnError(InvalidSchemaError):
+    """A table has no column of a name."""
+
+
+class ColumnAlreadyExistsError(InvalidSchemaError):
+    """A table has a column of a name already."""
+
+
+class TooManyColumnsError(InvalidSchemaError):
+    """Rows have more columns than are to be written."""
+
+
+class NotEnoughColumnsError(InvalidSchemaError):
+    """Rows have fewer columns than are to be written."""
+
+
+class NoSuchProcedureError(InvalidInputError):
+    """There is no procedure of a name."""
+
+
 class InvalidTypeError(InvalidInputError, TypeError):
     """An argument has the wrong Python type."""
 

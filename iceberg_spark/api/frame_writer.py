@@ -20,7 +20,12 @@ from iceberg_spark.api.statements.definitions import (
 from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.target import Name, new_target, target
 from iceberg_spark.api.table import Table
-from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
+from iceberg_spark.errors import (
+    InvalidOptionError,
+    InvalidSchemaError,
+    NoSuchColumnError,
+    UnsupportedError,
+)
 from iceberg_spark.save.write_options import (
     NEW_TABLE_OPTIONS,
     TABLE_FILE_OPTIONS,
@@ -285,7 +290,7 @@ def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> Dat
         )
     unknown = [name for name in rows.columns if spelt(name) not in kinds]
     if unknown and not keeps_unknown:
-        raise InvalidSchemaError(
+        raise NoSuchColumnError(
             f"The table has no column '{unknown[0]}'; it has: "
             f"{', '.join(table.schema().column_names)}"
         )

@@ -11,7 +11,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.errors import (
+    ColumnAlreadyExistsError,
+    InvalidSchemaError,
+    NoSuchColumnError,
+)
 from iceberg_spark.spec.fresh_ids import assign_fresh_ids
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.promotion import allowed_promotions, can_promote, promoted_value
@@ -95,7 +99,7 @@ class SchemaUpdate:
         shown = name if parent is None else f"{parent}.{name}"
         known = self._find(shown)
         if known is not None and known.field_id not in self._deletes:
-            raise InvalidSchemaError(
+            raise ColumnAlreadyExistsError(
                 f"Can't add column '{shown}': the table has a column of that name; delete or "
                 "rename that one first"
             )
@@ -397,7 +401,7 @@ class SchemaUpdate:
         field = self._find(name)
         if field is None:
             known = self.schema.column_names
-            raise InvalidSchemaError(
+            raise NoSuchColumnError(
                 f"Can't {verb} column '{name}': the table has: {listed(known)}"
                 f"{did_you_mean(name, known)}"
             )

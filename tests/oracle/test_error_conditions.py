@@ -46,6 +46,22 @@ STATEMENTS = (
     "SELECT unknown(id) FROM {c}.conditions.t",
     "SELECT regon FROM {c}.conditions.t",
     "SELECT * FROM {c}.conditions.t WHERE id > 'a' AND",
+    "USE CATALOG {c}",
+    "INSERT INTO {c}.conditions.t VALUES (1)",
+    "INSERT INTO {c}.conditions.t VALUES (1, 'a', 2)",
+    "INSERT INTO {c}.conditions.t (id, nothing) VALUES (1, 'a')",
+    "ALTER TABLE {c}.conditions.t DROP COLUMN nothing",
+    "ALTER TABLE {c}.conditions.t RENAME COLUMN nothing TO x",
+    "ALTER TABLE {c}.conditions.t ADD COLUMN id int",
+    "DELETE FROM {c}.conditions.t WHERE nothing = 1",
+    "UPDATE {c}.conditions.t SET nothing = 1",
+    "MERGE INTO {c}.conditions.t USING {c}.conditions.t s ON s.x = 1 WHEN MATCHED THEN DELETE",
+    "SELECT count(id, ) FROM {c}.conditions.t",
+    "SELECT id FROM {c}.conditions.t GROUP BY region",
+    "SELECT * FROM {c}.conditions.t JOIN {c}.conditions.t ON id = id",
+    "DESCRIBE TABLE {c}.conditions.t nothing",
+    "SHOW COLUMNS IN {c}.conditions.nothing",
+    "CALL {c}.system.nothing()",
 )
 
 

@@ -10,7 +10,7 @@ from iceberg_spark.api.statements.procedure import Called, Procedure
 from iceberg_spark.api.statements.procedure_values import cast_values
 from iceberg_spark.api.statements.snapshot_procedures import SNAPSHOTS
 from iceberg_spark.api.statements.table_procedures import TABLES
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, NoSuchProcedureError
 from iceberg_spark.spark.sql.statements.call import Call
 from iceberg_spark.spec.nearest import did_you_mean
 
@@ -27,7 +27,7 @@ def call(spark: SparkSession, statement: Call) -> DataFrame:
     procedure = PROCEDURES.get(called.lower())
     if procedure is None:
         close = did_you_mean(called, tuple(PROCEDURES))
-        raise InvalidInputError(
+        raise NoSuchProcedureError(
             f"There is no procedure '{called}'{close}; there are: {', '.join(sorted(PROCEDURES))}"
         )
     texts = procedure.matched(called, statement.positional, statement.named)

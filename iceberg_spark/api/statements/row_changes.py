@@ -23,7 +23,13 @@ from iceberg_spark.api.statements.given_defaults import (
 )
 from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.partition_values import check_once, check_types, with_values
-from iceberg_spark.errors import InvalidInputError, InvalidOptionError, InvalidSchemaError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidOptionError,
+    NoSuchColumnError,
+    NotEnoughColumnsError,
+    TooManyColumnsError,
+)
 from iceberg_spark.row_level.conditions import is_of_one_row, names_in
 from iceberg_spark.save.write_options import TABLE_FILE_OPTIONS
 from iceberg_spark.spark.adapt.type_text import type_text
@@ -204,7 +210,8 @@ def _matched(
         return _stored(goes, rows)
     names = _columns(goes, statement, fixed)
     if len(names) != len(rows.columns):
-        raise InvalidSchemaError(
+        kind = TooManyColumnsError if len(rows.columns) > len(names) else NotEnoughColumnsError
+        raise kind(
             f"The query has {len(rows.columns)} columns ({', '.join(rows.columns)}), and "
             f"{len(names)} are needed: {', '.join(names)}"
         )
@@ -242,9 +249,7 @@ def _fields(goes: Landing, names: Sequence[str]) -> list[StructField]:
     kinds = {field.name: field for field in row_type(goes.schema).fields}
     for name in names:
         if _spelt(goes, name) not in known:
-            raise InvalidSchemaError(
-                f"The table has no column '{name}'; it has: {', '.join(kinds)}"
-            )
+            raise NoSuchColumnError(f"The table has no column '{name}'; it has: {', '.join(kinds)}")
     return [kinds[known[_spelt(goes, name)]] for name in names]
 
 

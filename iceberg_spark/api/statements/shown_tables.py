@@ -17,7 +17,7 @@ from iceberg_spark.api.statements.shown_details import (
 )
 from iceberg_spark.api.statements.table_options import OPTION
 from iceberg_spark.api.statements.target import catalog_named, target
-from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.errors import InvalidInputError, NoSuchColumnError
 from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive
@@ -149,7 +149,9 @@ def _described_column(spark: SparkSession, rows: list[Row], name: str) -> DataFr
         if spelt(row[0]) == spelt(name):
             shown = [("col_name", name), ("data_type", row[1]), ("comment", row[2] or "NULL")]
             return rows_of(spark, "info_name string, info_value string", shown)
-    raise InvalidSchemaError(f"There is no column '{name}'; the table has {[r[0] for r in rows]}")
+    raise NoSuchColumnError(
+        f"The table has no column '{name}'; it has: {', '.join(row[0] for row in rows)}"
+    )
 
 
 def _partitioning(schema: Schema, parts: Sequence[PartitionField]) -> list[Row]:

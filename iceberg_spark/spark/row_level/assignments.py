@@ -9,7 +9,12 @@ from typing import TypeAlias
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, InvalidTypeError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidSchemaError,
+    InvalidTypeError,
+    NoSuchColumnError,
+)
 from iceberg_spark.spark.row_level.stars import refuse_stars
 from iceberg_spark.spark.row_level.target_rows import column
 from iceberg_spark.spark.session.expressions import expression
@@ -150,7 +155,7 @@ def _one(
     if found:
         raise InvalidSchemaError(f"{what}: column '{name}' is ambiguous, the case differs only")
     known = [field.name for field in fields]
-    raise InvalidSchemaError(
+    raise NoSuchColumnError(
         f"{what}: no column '{name}' in the table; there are: {listed(known)}"
         f"{did_you_mean(part, known)}"
     )
