@@ -11,9 +11,12 @@ from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.catalyst.spark_catalog import register_catalog, registered_catalogs
-from iceberg_spark.spark.session.session_catalogs import described_names, is_ours
+from iceberg_spark.spark.session.classic_session import session_key
+from iceberg_spark.spark.session.java_source import has_java_source
+from iceberg_spark.spark.session.session_catalogs import described_names, has_spark_catalog, is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.catalog_provider import SessionCatalog
+from iceberg_spark.spark.sql.current_namespace import current_namespace
 from iceberg_spark.spark.sql.statements.cursor import script_tokens
 
 _SPARKS_OWN = "spark_catalog"
@@ -21,23 +24,38 @@ _QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "("})
 _CHANGES = frozenset({"INSERT", "MERGE", "UPDATE", "DELETE"})
 _EXPLAIN_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
 _FUNCTIONS = "SYSTEM"
+_java: dict[str, bool] = {}
+"""Whether there is Java's runtime, by the session's id: a few characters each."""
 
 
 def register_catalogs(spark: SparkSession, text: str = "") -> bool:
     """Let Spark resolve the tables of catalogs that are new; return whether it resolves any.
 
     The catalog `local`, which needs no settings, is among them if a statement mentions it. Returns
-    False unless the session is enabled and classic.
+    False unless the session is enabled and classic, and for a statement about a catalog whose class
+    of Java's runtime is there: the data source of that runtime needs Spark's own catalog.
     """
     known = registered_catalogs(spark)
     if known is None:
         return False
     names = described_names(spark) | ({LOCAL_CATALOG} if LOCAL_CATALOG in text else set())
-    return all(
-        register_catalog(spark, name, SessionCatalog(spark, name))
-        for name in names - known - {_SPARKS_OWN}
-        if is_ours(spark, name)
-    )
+    for name in names - known - {_SPARKS_OWN}:
+        if not is_ours(spark, name):
+            continue
+        if has_spark_catalog(spark, name) and _has_java(spark):
+            if name in text or (current_namespace(spark) or ("",))[0] == name:
+                return False
+        elif not register_catalog(spark, name, SessionCatalog(spark, name)):
+            return False
+    return True
+
+
+def _has_java(spark: SparkSession) -> bool:
+    """Return whether the JVM has Java's runtime; looked for once, since Spark tries to load it."""
+    key = session_key(spark) or ""
+    if key not in _java:
+        _java[key] = has_java_source(spark)
+    return _java[key]
 
 
 def is_sparks_statement(spark: SparkSession, text: str) -> bool:
