@@ -83,8 +83,9 @@ def enable(spark: SparkSession) -> None:
 def disable(spark: SparkSession) -> None:
     """Undo `enable` for this session; with the last one PySpark is as it was.
 
-    What USE chose is forgotten. What statements made in the session stays: temporary views, and
-    functions of catalogs, which frames made before need over Connect.
+    What USE chose is forgotten. What statements made in the session stays: functions of catalogs,
+    which frames made before need over Connect, and temporary views; those over tables of a catalog
+    need an enabled session where Spark resolves the tables.
     """
     leave(spark)
     end_catalogs(spark)

@@ -47,8 +47,8 @@ def test_threads_that_turn_it_on_and_off_get_right_answers(spark: SparkSession, 
             frame = session.table("ep.d.t").where("id >= 5")
             session.sql(f"CREATE TABLE ep.d.t_{number}_{turn} AS SELECT 1 AS id")
             frame.createOrReplaceTempView("mine")
-            ice.disable(session)
             found.append(counted(session.sql("SELECT * FROM mine WHERE id < 7")))
+            ice.disable(session)
             with pytest.raises(Exception, match=_NOT_FOUND):
                 session.sql("SELECT * FROM ep.d.t").collect()
         return found

@@ -18,9 +18,8 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.inspect.pinned_inspection import pin_inspection
 from iceberg_spark.scan.change_bounds import is_changes
-from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.read_options import ReadOptions
-from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.scan.request import ScanRequest
 from iceberg_spark.spark.catalyst.spark_catalog import LazyRows, Name
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.session.asked_once import asking_once
@@ -132,8 +131,7 @@ class SessionCatalog:
                 f"{loaded.identifier}.changes are those of all snapshots, which can't be read AS "
                 "OF one: compare _commit_snapshot_id"
             )
-        context: ScanContext = scan_context(loaded.metadata, request, loaded.io)
-        return ChangeRows(self.spark, loaded, request, context)
+        return ChangeRows.of(self.spark, loaded, request)
 
 
 def _moment(version: str | None, timestamp_us: int | None) -> dict[str, Any]:

@@ -105,6 +105,13 @@ class ChangeRows:
     request: ScanRequest
     context: ScanContext
 
+    @classmethod
+    def of(cls, spark: SparkSession, loaded: LoadedTable, request: ScanRequest) -> ChangeRows:
+        """Return the changes of a branch. Raises what `ChangesTable.of` raises."""
+        context = scan_context(loaded.metadata, request, loaded.io)
+        ChangesTable.of(context, loaded.metadata, {})
+        return cls(spark, loaded, request, context)
+
     @property
     def columns(self) -> s.StructType:
         """The table's columns and those that changes add."""
@@ -112,8 +119,8 @@ class ChangeRows:
 
     @property
     def metadata_columns(self) -> s.StructType:
-        """Changes have none."""
-        return NO_COLUMNS
+        """Those of the table: each change is of a row in a file."""
+        return _metadata_columns(self.context.read_schema, self.loaded.metadata)
 
     @property
     def version(self) -> str:
@@ -123,6 +130,7 @@ class ChangeRows:
     def rows(self, names: Sequence[str], filters: Sequence[Expression]) -> Sequence[DataFrame]:
         """Plan the changes of each snapshot."""
         own = {column.name for column in self.context.read_schema.fields}
+        own.update(field.name for field in self.metadata_columns.fields)
         read = [name for name in names if name in own]
         context = _with_columns(self.context, self.request, self.loaded, read)
         condition, _ = pushed_filter(self.context, filters)
