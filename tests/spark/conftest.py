@@ -32,7 +32,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(autouse=True)
 def its_session_is_active(request: pytest.FixtureRequest) -> Iterator[None]:
     """Tests come in any order: `createDataFrame` makes a session active, and rows may be kept."""
-    if "spark" not in request.fixturenames:
+    if not {"spark", "any_spark"} & set(request.fixturenames):
         yield
         return
     session = request.getfixturevalue("spark")
@@ -40,6 +40,8 @@ def its_session_is_active(request: pytest.FixtureRequest) -> Iterator[None]:
     kind = SparkSession._get_j_spark_session_class(session._jvm)
     kind.setActiveSession(session._jsparkSession)
     yield
+    if "spark" not in request.fixturenames:
+        return
     kept = session._jsparkSession.sharedState().cacheManager()
     let_go = kept.isEmpty()
     kept.clearCache()
