@@ -7,11 +7,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, IllegalArgumentException
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.errors import InvalidInputError, NoSuchTableError, UnsupportedError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchSnapshotError,
+    NoSuchTableError,
+    UnsupportedError,
+)
 from iceberg_spark.spark.catalyst import spark_catalog
 from iceberg_spark.spark.catalyst.capabilities import capabilities
 from iceberg_spark.spark.sql import lazy_rows
@@ -155,6 +160,43 @@ def test_a_view_cannot_be_read_as_of(session: Any) -> None:
     with pytest.raises(InvalidInputError, match="has no versions"):
         session.sql("SELECT * FROM sc.d.some VERSION AS OF 1")
     session.sql("DROP VIEW sc.d.some")
+
+
+def test_a_view_whose_text_no_longer_fits_fails_when_it_is_named(session: Any) -> None:
+    session.sql("CREATE TABLE sc.d.base AS SELECT 1 AS id, 'x' AS k")
+    session.sql("CREATE VIEW sc.d.late AS SELECT id, k FROM base")
+    session.sql("ALTER TABLE sc.d.base DROP COLUMN k")
+    with pytest.raises(AnalysisException) as caught:
+        session.sql("SELECT * FROM sc.d.late")
+    assert caught.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+    session.sql("DROP VIEW sc.d.late")
+
+
+def test_a_name_like_the_text_of_an_error_is_a_name(session: Any) -> None:
+    with pytest.raises(NoSuchSnapshotError) as caught:
+        session.sql("SELECT * FROM sc.d.t VERSION AS OF 1")
+    text = str(caught.value)
+    with pytest.raises(NoSuchTableError):
+        session.sql(f"SELECT * FROM sc.d.`{text.replace('.', ' ')}`")
+    with pytest.raises(AnalysisException) as missing:
+        session.sql("SELECT * FROM sc.t")
+    assert missing.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
+
+
+def test_an_error_while_a_query_runs_has_its_own_text(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = session.sql("SELECT id FROM sc.d.t")
+    monkeypatch.setattr(lazy_rows, "plan", lambda *_, **__: 1 / 0)
+    with pytest.raises(IllegalArgumentException) as caught:
+        frame.collect()
+    assert str(caught.value) == "division by zero"
+
+
+def test_a_script_does_not_create_tables(session: Any) -> None:
+    with pytest.raises(Exception, match=r"is changed by spark\.sql of an enabled session"):
+        session.sql("BEGIN CREATE TABLE sc.d.made (id INT); END")
+    assert not session.catalog.tableExists("sc.d.made")
 
 
 def test_spark_knows_what_use_chose(session: Any) -> None:

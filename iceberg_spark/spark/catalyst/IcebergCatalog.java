@@ -49,6 +49,7 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
@@ -225,6 +226,10 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
 
     public UnboundFunction loadFunction(Identifier function) throws NoSuchFunctionException {
         throw new NoSuchFunctionException(function);
+    }
+
+    public Table createTable(Identifier table, TableInfo description) {
+        throw changes();
     }
 
     public Table alterTable(Identifier table, TableChange... changes) {

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from pyspark.errors import IllegalArgumentException
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -27,7 +27,6 @@ from iceberg_spark.spark.session.compiled_java import compiled_object
 _log = logging.getLogger(__name__)
 _CLASS = "IcebergCatalog"
 _FAILURES = 64
-_NUMBER = re.compile(r" \(iceberg_spark error (\d+)\)")
 
 Name = tuple[str, ...]
 
@@ -134,8 +133,7 @@ def use_in_spark(session: SparkSession, catalog: str, namespace: Name) -> None:
 
 def original_error(error: Exception) -> Exception | None:
     """Return the error of Python that an error of Spark stands for, None if it is Spark's own."""
-    match = _NUMBER.search(str(error))
-    return None if match is None else _failures.get(int(match[1]))
+    return _failures.find(str(error)) if isinstance(error, IllegalArgumentException) else None
 
 
 def _java(session: SparkSession) -> Any:
@@ -148,36 +146,40 @@ def _session(session: SparkSession) -> Any:
 
 
 class _Failures:
-    """The latest errors that calls of Java ended with, by a number that is in their text."""
+    """The latest errors that calls of Java ended with, by their texts: Java raises only a text."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._count = most, 0
-        self._errors: OrderedDict[int, Exception] = OrderedDict()
+        self._most = most
+        self._errors: OrderedDict[str, Exception] = OrderedDict()
         self._lock = threading.Lock()
 
     def add(self, error: Exception) -> str:
-        """Keep an error and return the text by which Java raises it."""
+        """Keep an error, without its frames, and return the text by which Java raises it."""
+        text = str(error) or type(error).__name__
         with self._lock:
-            self._count += 1
-            self._errors[self._count] = error
-            while len(self._errors) > self._most:
+            self._errors.pop(text, None)
+            self._errors[text] = error.with_traceback(None)
+            if len(self._errors) > self._most:
                 self._errors.popitem(last=False)
-            return f"!{error} (iceberg_spark error {self._count})"
+        return text
 
-    def get(self, number: int) -> Exception | None:
-        """Return an error by its number."""
-        return self._errors.get(number)
+    def find(self, message: str) -> Exception | None:
+        """Return the latest error whose text is in a message of Java's."""
+        with self._lock:
+            texts = [text for text in reversed(self._errors) if text in message]
+            return self._errors[texts[0]] if texts else None
 
 
 _failures = _Failures(_FAILURES)
 
 
 def _answered(call: Callable[[], Any]) -> Any:
-    """Return what a call returns; Java raises an error's text, which begins with "!"."""
+    """Return what a call returns; Java raises a text that begins with "!"."""
     try:
         return call()
     except Exception as error:  # noqa: BLE001 - py4j would make a text with a traceback of it
-        return _failures.add(error)
+        _log.debug("A call of Spark's analyzer failed", exc_info=True)
+        return f"!{_failures.add(error)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

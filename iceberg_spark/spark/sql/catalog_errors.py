@@ -43,7 +43,7 @@ def missing_table_error(spark: SparkSession, error: PySparkException) -> Iceberg
         return None
     name = quoted_parts((error.getMessageParameters() or {}).get(_NAME, ""))
     whole = whole_name(spark, name or ())
-    if len(whole) < 2 or not is_ours(spark, whole[0]):
+    if len(whole) < 3 or not is_ours(spark, whole[0]):
         return None
     seen = Seen(spark)
     position = _POSITION.search(str(error))

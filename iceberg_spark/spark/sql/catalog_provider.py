@@ -97,7 +97,8 @@ class SessionCatalog:
                 "AS OF"
             )
         reference = TableReference((self.catalog_name, *name), 0, 0, None)
-        return ViewRows(self.spark, queried_view(self.spark, reference, place, view, (), seen))
+        query = queried_view(self.spark, reference, place, view, (), seen)
+        return ViewRows.of(self.spark, query)
 
     def _table(self, loaded: LoadedTable, selector: str | None, moment: dict[str, Any]) -> LazyRows:
         choice = selected(selector)

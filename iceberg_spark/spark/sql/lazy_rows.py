@@ -168,16 +168,16 @@ class MetadataRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewRows:
-    """The rows of a view, whose tables are pinned."""
+    """The rows of a view, whose tables are pinned, and whose text fits its columns."""
 
-    spark: SparkSession
-    view: QueriedView
+    columns: s.StructType
+    frame: DataFrame
     version: str = field(default_factory=lambda: uuid4().hex)
 
-    @property
-    def columns(self) -> s.StructType:
-        """The columns that the view was created with."""
-        return to_spark(self.view.columns)
+    @classmethod
+    def of(cls, spark: SparkSession, view: QueriedView) -> ViewRows:
+        """Return a view's rows. Raises what Spark raises for its text, InvalidSchemaError."""
+        return cls(to_spark(view.columns), view.rows(spark))
 
     @property
     def metadata_columns(self) -> s.StructType:
@@ -186,8 +186,7 @@ class ViewRows:
 
     def rows(self, names: Sequence[str], _filters: Sequence[Expression]) -> Sequence[DataFrame]:
         """Return the rows of the view's query."""
-        frame = self.view.rows(self.spark)
-        return [_in_order(frame, frame.columns, names)]
+        return [_in_order(self.frame, self.frame.columns, names)]
 
 
 def _spark_type(schema: Schema) -> s.StructType:
