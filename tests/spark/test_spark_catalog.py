@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException, IllegalArgumentException
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
+from iceberg_spark.catalog import missing_table
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchSnapshotError,
@@ -154,6 +155,23 @@ def test_a_missing_table_is_named_with_one_that_is_near(session: Any) -> None:
         session.sql("SELECT * FROM sc.nowhere.t")
 
 
+def test_tables_are_listed_only_for_the_message_of_an_error(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    def counted(_: Any, identifier: str) -> str:
+        names.append(identifier)
+        return ""
+
+    monkeypatch.setattr(missing_table, "_near_name", counted)
+    assert not session._jsparkSession.catalog().tableExists("sc.d.tt")
+    assert names == []
+    with pytest.raises(NoSuchTableError):
+        session.sql("SELECT * FROM sc.d.tt")
+    assert names == ["d.tt"]
+
+
 def test_a_view_cannot_be_read_as_of(session: Any) -> None:
     session.sql("CREATE VIEW sc.d.some AS SELECT id, region FROM t WHERE id < 30")
     assert rows(session, "SELECT count(*) FROM sc.d.some WHERE region = 'r1'") == [(9,)]
@@ -226,18 +244,19 @@ def test_a_temporary_view_shows_the_newest_rows(session: Any) -> None:
 
 
 def test_a_table_is_cached_and_let_go(session: Any) -> None:
-    session.sql("CACHE TABLE sc.d.t")
-    frame = session.sql("SELECT count(*) FROM sc.d.t WHERE id < 50")
+    session.sql("CREATE TABLE sc.d.cached AS SELECT * FROM sc.d.t")
+    session.sql("CACHE TABLE sc.d.cached")
+    frame = session.sql("SELECT count(*) FROM sc.d.cached WHERE id < 50")
     assert "InMemory" in frame._jdf.queryExecution().optimizedPlan().toString()
     assert frame.collect() == [(49,)]
-    plan = session.table("sc.d.t").groupBy("region").count()._jdf.queryExecution().optimizedPlan()
+    plan = session.table("sc.d.cached").groupBy("region").count()._jdf.queryExecution().optimizedPlan()
     assert "InMemory" in plan.toString()
-    assert session.catalog.isCached("sc.d.t")
-    session.sql("INSERT INTO sc.d.t VALUES (1000, 'new', NULL)")
-    assert rows(session, "SELECT count(*) FROM sc.d.t") == [(100,)], "another snapshot is read"
-    session.sql("DELETE FROM sc.d.t WHERE id = 1000")
-    session.sql("UNCACHE TABLE sc.d.t")
-    frame = session.sql("SELECT count(*) FROM sc.d.t WHERE id < 50")
+    assert session.catalog.isCached("sc.d.cached")
+    session.sql("INSERT INTO sc.d.cached VALUES (1000, 'new', NULL)")
+    assert rows(session, "SELECT count(*) FROM sc.d.cached") == [(100,)], "another snapshot is read"
+    session.sql("DELETE FROM sc.d.cached WHERE id = 1000")
+    session.sql("UNCACHE TABLE sc.d.cached")
+    frame = session.sql("SELECT count(*) FROM sc.d.cached WHERE id < 50")
     assert "InMemory" not in frame._jdf.queryExecution().optimizedPlan().toString()
 
 

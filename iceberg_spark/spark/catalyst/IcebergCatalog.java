@@ -119,6 +119,16 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
         }
     }
 
+    /** Returns whether Spark can load a class, as it loads those of catalogs. */
+    public boolean hasClass(String name) {
+        try {
+            Thread.currentThread().getContextClassLoader().loadClass(name);
+            return true;
+        } catch (ClassNotFoundException e) {
+            return false;
+        }
+    }
+
     /** Makes a namespace the session's current one, if the session has its catalog. */
     public void use(SparkSession session, String catalog, String[] namespace) throws Exception {
         CatalogManager manager = session.sessionState().catalogManager();

@@ -110,6 +110,12 @@ def register_catalog(session: SparkSession, name: str, provider: CatalogProvider
     return True
 
 
+def has_class(session: SparkSession, name: str) -> bool:
+    """Return whether Spark can load a class in a classic session."""
+    java = _java(session)
+    return java is not None and bool(java.hasClass(name))
+
+
 def end_catalogs(session: SparkSession) -> None:
     """Remove all catalogs from a session."""
     with _lock:

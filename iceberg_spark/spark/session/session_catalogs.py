@@ -46,7 +46,12 @@ def described_names(session: SparkSession) -> set[str]:
 
 def has_spark_catalog(session: SparkSession, name: str) -> bool:
     """Return whether Spark itself has a catalog of that name: the setting that gives its class."""
-    return setting(session, f"{_PREFIX}{name}", None) is not None
+    return spark_catalog_class(session, name) is not None
+
+
+def spark_catalog_class(session: SparkSession, name: str) -> str | None:
+    """Return the class that the session's settings give a catalog, None if they give none."""
+    return setting(session, f"{_PREFIX}{name}", None)
 
 
 def is_ours(session: SparkSession, name: str) -> bool:
@@ -59,7 +64,7 @@ def is_ours(session: SparkSession, name: str) -> bool:
 
 
 def _is_ours(session: SparkSession, name: str) -> bool:
-    kept_by = setting(session, f"{_PREFIX}{name}", None)
+    kept_by = spark_catalog_class(session, name)
     if kept_by not in (None, _JAVAS):
         return False
     if is_defined(name):

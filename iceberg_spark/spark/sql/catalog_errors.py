@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from iceberg_spark.catalog.missing_table import missing_table
 from iceberg_spark.errors import IcebergError, NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.spark.catalyst.spark_catalog import original_error
 from iceberg_spark.spark.session.session_catalogs import is_ours
@@ -46,12 +47,13 @@ def missing_table_error(spark: SparkSession, error: PySparkException) -> Iceberg
     if len(whole) < 3 or not is_ours(spark, whole[0]):
         return None
     seen = Seen(spark)
-    position = _POSITION.search(str(error))
-    behind = f" ({position[0]})" if position else ""
+    place = TablePlace(*seen.place(".".join(whole)))
     try:
-        load_place(TablePlace(*seen.place(".".join(whole))), seen)
-    except (NoSuchTableError, NoSuchNamespaceError) as missing:
-        return type(missing)(f"{missing}{behind}")
+        load_place(place, seen)
+    except (NoSuchTableError, NoSuchNamespaceError) as cause:
+        missing = missing_table(place.catalog, place.identifier, cause)
+        position = _POSITION.search(str(error))
+        return missing if position is None else NoSuchTableError(f"{missing} ({position[0]})")
     except IcebergError as other:
         return other
     return None

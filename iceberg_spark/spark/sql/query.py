@@ -319,7 +319,10 @@ def _part(
     planner: TablePlanner, place: TablePlace, path: tuple[str, ...], seen: Seen
 ) -> QueriedTable | QueriedView:
     """Return a table, or the view of that name where there is no such table."""
-    there, selector = load_place(place, seen)
+    try:
+        there, selector = load_place(place, seen)
+    except (NoSuchTableError, NoSuchNamespaceError) as error:
+        raise missing_table(place.catalog, place.identifier, error) from None
     if isinstance(there, ViewMetadata):
         return queried_view(planner.asked.spark, planner.reference, place, there, path, seen)
     return planner.table(there, selector)
@@ -334,10 +337,10 @@ def load_place(
     """
     try:
         loaded, selector = _table_and_selector(place, seen)
-    except (NoSuchTableError, NoSuchNamespaceError) as error:
+    except (NoSuchTableError, NoSuchNamespaceError):
         view = _view(place)
         if view is None:
-            raise missing_table(place.catalog, place.identifier, error) from None
+            raise
         return view, None
     if place.selector is None and selector is not None and not is_selector(selector):
         view = _view(place)  # of a namespace that has a table's name

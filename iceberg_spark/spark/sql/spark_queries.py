@@ -10,10 +10,16 @@ from sqlglot.tokenizer_core import Token, TokenType
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
-from iceberg_spark.spark.catalyst.spark_catalog import register_catalog, registered_catalogs
-from iceberg_spark.spark.session.classic_session import session_key
-from iceberg_spark.spark.session.java_source import has_java_source
-from iceberg_spark.spark.session.session_catalogs import described_names, has_spark_catalog, is_ours
+from iceberg_spark.spark.catalyst.spark_catalog import (
+    has_class,
+    register_catalog,
+    registered_catalogs,
+)
+from iceberg_spark.spark.session.session_catalogs import (
+    described_names,
+    is_ours,
+    spark_catalog_class,
+)
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.catalog_provider import SessionCatalog
 from iceberg_spark.spark.sql.current_namespace import current_namespace
@@ -24,16 +30,14 @@ _QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "("})
 _CHANGES = frozenset({"INSERT", "MERGE", "UPDATE", "DELETE"})
 _EXPLAIN_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
 _FUNCTIONS = "SYSTEM"
-_java: dict[str, bool] = {}
-"""Whether there is Java's runtime, by the session's id: a few characters each."""
 
 
 def register_catalogs(spark: SparkSession, text: str = "") -> bool:
     """Let Spark resolve the tables of catalogs that are new; return whether it resolves any.
 
     The catalog `local`, which needs no settings, is among them if a statement mentions it. Returns
-    False unless the session is enabled and classic, and for a statement about a catalog whose class
-    of Java's runtime is there: the data source of that runtime needs Spark's own catalog.
+    False unless the session is enabled and classic, and for a statement about a catalog of Java's
+    runtime if the JVM has that: its data source needs the catalog of its own class.
     """
     known = registered_catalogs(spark)
     if known is None:
@@ -42,20 +46,13 @@ def register_catalogs(spark: SparkSession, text: str = "") -> bool:
     for name in names - known - {_SPARKS_OWN}:
         if not is_ours(spark, name):
             continue
-        if has_spark_catalog(spark, name) and _has_java(spark):
+        kind = spark_catalog_class(spark, name)
+        if kind is not None and has_class(spark, kind):
             if name in text or (current_namespace(spark) or ("",))[0] == name:
                 return False
         elif not register_catalog(spark, name, SessionCatalog(spark, name)):
             return False
     return True
-
-
-def _has_java(spark: SparkSession) -> bool:
-    """Return whether the JVM has Java's runtime; looked for once, since Spark tries to load it."""
-    key = session_key(spark) or ""
-    if key not in _java:
-        _java[key] = has_java_source(spark)
-    return _java[key]
 
 
 def is_sparks_statement(spark: SparkSession, text: str) -> bool:
