@@ -143,4 +143,4 @@ def _replace_method(
 
     originals[owner, name] = original
     setattr(owner, name, method)
-    redirect(original, name)  # for those who bound it before
+    redirect(original, owner, method)  # for those who bound it before

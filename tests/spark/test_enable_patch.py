@@ -163,3 +163,25 @@ def test_methods_that_were_bound_before_know_the_tables(any_spark: Any, home: Pa
     assert sql("SELECT 1 AS one").collect()[0].one == 1
     with pytest.raises(Exception, match=_NOT_FOUND):
         sql("SELECT * FROM ep.d.t").collect()
+
+
+def test_a_wrapper_of_another_library_calls_what_it_found_before(
+    spark: SparkSession, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps PySpark's function before `enable`, and replaces the method after that."""
+    plain, texts = type(spark).sql, []
+
+    def traced(self: Any, text: str, *args: Any, **named: Any) -> Any:
+        texts.append(text)
+        return plain(self, text, *args, **named)
+
+    ice.sql(spark, "CREATE TABLE ep.d.t AS SELECT id FROM range(10)")
+    ice.enable(spark)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(type(spark), "sql", traced)
+            assert counted(spark.sql("SELECT * FROM ep.d.t")) == 10
+    finally:
+        ice.disable(spark)
+    assert texts == ["SELECT * FROM ep.d.t"]
+    assert not any(name.startswith("_iceberg_spark") for name in vars(type(spark)))

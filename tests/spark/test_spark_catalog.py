@@ -249,7 +249,9 @@ def test_a_table_is_cached_and_let_go(session: Any) -> None:
     frame = session.sql("SELECT count(*) FROM sc.d.cached WHERE id < 50")
     assert "InMemory" in frame._jdf.queryExecution().optimizedPlan().toString()
     assert frame.collect() == [(49,)]
-    plan = session.table("sc.d.cached").groupBy("region").count()._jdf.queryExecution().optimizedPlan()
+    plan = (
+        session.table("sc.d.cached").groupBy("region").count()._jdf.queryExecution().optimizedPlan()
+    )
     assert "InMemory" in plan.toString()
     assert session.catalog.isCached("sc.d.cached")
     session.sql("INSERT INTO sc.d.cached VALUES (1000, 'new', NULL)")
