@@ -43,3 +43,9 @@ class ByTurns:
         for session in (self.classic, self.remote):
             for key in settings:
                 session.conf.unset(f"spark.sql.catalog.{name}.{key}")
+
+
+def new_connect_session(java: SparkSession) -> ConnectSession:
+    """Return a session over Connect of the JVM in which `java` runs."""
+    port = java.sparkContext.getConf().get("spark.connect.grpc.binding.port")
+    return ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()

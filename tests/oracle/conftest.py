@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
-from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-from tests.oracle.by_turns import ByTurns
+from tests.oracle.by_turns import ByTurns, new_connect_session
 from tests.oracle.java_tables import Case, JavaTable, build_and_read
 from tests.oracle.session import java_session
 from tests.servers.processes import free_port
@@ -40,8 +39,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def by_turns(java: SparkSession) -> Iterator[ByTurns]:
     """The session, and one over Connect of the same JVM."""
-    port = java.sparkContext.getConf().get("spark.connect.grpc.binding.port")
-    remote = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+    remote = new_connect_session(java)
     yield ByTurns(java, remote)
     remote.stop()
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.inspect.names import MetadataTable
-from tests.oracle.by_turns import ByTurns
+from tests.oracle.by_turns import ByTurns, new_connect_session
 
 JAVAS = "org.apache.iceberg.spark.SparkCatalog"
 OURS, THEIRS = "dours", "djavas"
@@ -137,25 +137,26 @@ def sides(all_sides: "Sides") -> "Sides":
 
 
 @pytest.fixture(scope="module")
-def all_sides(
-    java: SparkSession, by_turns: ByTurns, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator["Sides"]:
+def all_sides(java: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator["Sides"]:
+    # New sessions: SHOW VIEWS would list the temporary views of other tests.
+    theirs, classic, remote = java.newSession(), java.newSession(), new_connect_session(java)
     home = tmp_path_factory.mktemp("defining")
     (home / "numbers.csv").write_text("1\n2\n")
     jdbc = {"": JAVAS, ".type": "jdbc", ".uri": f"jdbc:sqlite:{home}/j.db", ".jdbc.user": ""}
     jdbc |= {".jdbc.schema-version": "V1", ".warehouse": f"{home}/j", ".cache-enabled": "false"}
     for key, value in jdbc.items():
-        java.conf.set(f"spark.sql.catalog.{THEIRS}{key}", value)
-    turns = ByTurns(java.newSession(), by_turns.remote)
+        theirs.conf.set(f"spark.sql.catalog.{THEIRS}{key}", value)
+    turns = ByTurns(classic, remote)
     with (
         turns.with_catalog(OURS, f"{home}/o", type="sql", uri=f"sqlite:///{home}/o.db"),
         turns.with_catalog("folders", f"{home}/f"),
     ):
         for session in (turns.classic, turns.remote):
             ice.enable(session)
-        yield Sides(java, turns, home)
+        yield Sides(theirs, turns, home)
         for session in (turns.classic, turns.remote):
             ice.disable(session)
+    remote.stop()
 
 
 @dataclass(frozen=True)
@@ -262,10 +263,10 @@ MERGES = (
 
 
 @pytest.mark.timeout(300)
-def test_structs_that_lack_fields_are_merged_as_in_java(java: SparkSession, sides: Sides) -> None:
+def test_structs_that_lack_fields_are_merged_as_in_java(sides: Sides) -> None:
     """Where spark.sql.mergeNestedTypeCoercion.enabled lets them."""
     setting = "spark.sql.mergeNestedTypeCoercion.enabled"
-    sessions = (java, sides.turns.classic, sides.turns.remote)
+    sessions = (sides.java, sides.turns.classic, sides.turns.remote)
     for session in sessions:
         session.conf.set(setting, "true")
     try:
