@@ -40,10 +40,7 @@ def hooked_sql(own: Method) -> Method:
         with asking_once(self):
             with _ours(), _sparks_syntax_errors(self, sqlQuery):
                 text = with_variables(self, sqlQuery)
-                is_ours = about_ours(self, text, args)
-                if is_ours and not (
-                    register_catalogs(self, text) and is_sparks_statement(self, text)
-                ):
+                if about_ours(self, text, args) and not _is_run_by_spark(self, text):
                     return sql_with(self, text, args, kwargs)
             with errors_of_catalogs(self):
                 return own(self, sqlQuery, args, **kwargs)

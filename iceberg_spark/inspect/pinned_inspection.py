@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,6 +78,21 @@ def pin_inspection(
     if request.snapshot_id is not None:
         inspected = replace(inspected, options=_at(options, request.snapshot_id))
     return inspected, request.read_schema
+
+
+def pin_metadata_table(
+    loaded: LoadedTable, name: str, **version: Any
+) -> tuple[PinnedInspection, Schema]:
+    """Pin a metadata table of a loaded table, as `pin_inspection` does.
+
+    Args:
+        loaded: the table, and where its metadata was read.
+        name: the metadata table, as `snapshots`.
+        version: the options that choose a version, as `version_as_of`.
+    """
+    path = f"{loaded.metadata_location}#{name}"
+    options = ReadOptions(path=path, storage=loaded.io.properties, **version)
+    return pin_inspection(options, loaded, name)
 
 
 def _check_options(options: ReadOptions, name: MetadataTable) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
-from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError
+from iceberg_spark.errors import InvalidInputError, InvalidOptionError, InvalidSchemaError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import CHANGE_COLUMNS, ChangeRequest
 from iceberg_spark.scan.change_bounds import change_bounds
@@ -72,6 +73,14 @@ def changes_table(
     refuse_pins(asked)
     whole = replace(asked, start_snapshot_id=None, end_snapshot_id=None)
     return ChangesTable.of(scan_context(metadata, whole, io), metadata, bounds)
+
+
+def refuse_as_of(name: str) -> NoReturn:
+    """Raise InvalidInputError for a query that reads a table's changes AS OF a version."""
+    raise InvalidInputError(
+        f"{name} are the changes of all snapshots, which can't be read AS OF one: compare "
+        "_commit_snapshot_id"
+    )
 
 
 def refuse_pins(asked: ScanRequest) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.sort import UNSORTED, SortOrder
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +29,21 @@ class Output:
         """Return the spec. Raises InvalidOptionError for an id that the table does not have."""
         if self.spec_id is None:
             return metadata.spec
-        specs = metadata.partition_specs
-        if self.spec_id not in specs:
-            raise InvalidOptionError(
-                f"Option 'output-spec-id' is {self.spec_id}, and the table's partition specs are "
-                f"{', '.join(map(str, sorted(specs)))}"
-            )
-        return specs[self.spec_id]
+        return _of_id("output-spec-id", self.spec_id, "partition specs", metadata.partition_specs)
 
     def sort_order(self, metadata: TableMetadata) -> SortOrder:
         """Return the sort order. Raises InvalidOptionError for an id that the table lacks."""
         if self.sort_order_id is None:
             return metadata.sort_order if self.is_arranged else UNSORTED
-        orders = metadata.sort_orders
-        if self.sort_order_id not in orders:
-            raise InvalidOptionError(
-                f"Option 'output-sort-order-id' is {self.sort_order_id}, and the table's sort "
-                f"orders are {', '.join(map(str, sorted(orders)))}"
-            )
-        return orders[self.sort_order_id]
+        name = "output-sort-order-id"
+        return _of_id(name, self.sort_order_id, "sort orders", metadata.sort_orders)
+
+
+def _of_id(option: str, number: int, what: str, values: Mapping[int, Value]) -> Value:
+    if number not in values:
+        ids = ", ".join(map(str, sorted(values)))
+        raise InvalidOptionError(f"Option '{option}' is {number}, and the table's {what} are {ids}")
+    return values[number]
 
 
 TABLE_OUTPUT = Output()

@@ -20,7 +20,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spark.catalyst import spark_catalog
 from iceberg_spark.spark.catalyst.capabilities import capabilities
-from iceberg_spark.spark.sql import lazy_rows
+from iceberg_spark.spark.sql import resolved_relations
 from tests.spark.settings import settings
 
 RULES = "extraOptimizations"
@@ -130,8 +130,8 @@ def test_files_are_planned_by_the_filters_of_the_query(
         plans.append(len(made))
         return made
 
-    plan = lazy_rows.plan
-    monkeypatch.setattr(lazy_rows, "plan", counted)
+    plan = resolved_relations.plan
+    monkeypatch.setattr(resolved_relations, "plan", counted)
     assert rows(session, "SELECT id FROM sc.d.t WHERE id BETWEEN 20 AND 21") == [(20,), (21,)]
     assert plans == [1]
 
@@ -205,7 +205,7 @@ def test_an_error_while_a_query_runs_has_its_own_text(
     session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = session.sql("SELECT id FROM sc.d.t")
-    monkeypatch.setattr(lazy_rows, "plan", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(resolved_relations, "plan", lambda *_, **__: 1 / 0)
     with pytest.raises(IllegalArgumentException) as caught:
         frame.collect()
     assert str(caught.value) == "division by zero"

@@ -26,8 +26,6 @@ from iceberg_spark.spark.sql.statements.listings import (
     DescribeNamespace,
     ShowCurrentNamespace,
     ShowNamespaces,
-    ShowTables,
-    ShowTablesExtended,
     Use,
 )
 from iceberg_spark.spark.sql.statements.namespaces import (
@@ -35,9 +33,8 @@ from iceberg_spark.spark.sql.statements.namespaces import (
     CreateNamespace,
     DropNamespace,
 )
-from iceberg_spark.spark.sql.statements.read import Command
-from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
-from iceberg_spark.spark.sql.statements.views import CreateView, ShowViews
+from iceberg_spark.spark.sql.statements.read import Command, NamespaceListing
+from iceberg_spark.spark.sql.statements.views import CreateView
 
 _PROCEDURES = "system"
 
@@ -47,6 +44,8 @@ def with_whole_names(spark: SparkSession, command: Command) -> Command:
     current = current_namespace(spark)
     if current is None:
         return command
+    if isinstance(command, NamespaceListing):
+        return replace(command, namespace=_listed(spark, current, command.namespace))
     match command:
         case CreateNamespace() | DropNamespace() | AlterNamespace() | DescribeNamespace() | Use():
             return replace(command, name=whole_namespace(spark, command.name))
@@ -54,14 +53,6 @@ def with_whole_names(spark: SparkSession, command: Command) -> Command:
             return replace(command, name=whole_namespace(spark, command.name))
         case CommentOn():
             return replace(command, name=whole_name(spark, command.name))
-        case (
-            ShowTables(namespace)
-            | ShowViews(namespace)
-            | ShowTablesExtended(namespace)
-            | ShowFunctions(namespace)
-            | ShowProcedures(namespace)
-        ):
-            return replace(command, namespace=_listed(spark, current, namespace))
         case ShowNamespaces():
             parent = command.parent or current[:1]
             return replace(command, parent=whole_namespace(spark, parent))

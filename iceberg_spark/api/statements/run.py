@@ -61,6 +61,7 @@ from iceberg_spark.spark.sql.statements.read import (
     CachedView,
     Command,
     Explain,
+    NamespaceListing,
     Other,
     Query,
     TemporaryView,
@@ -212,19 +213,13 @@ def _current(
 
 def named_by(command: Command) -> tuple[str, ...]:
     """Return the table, namespace or catalog that a command is about."""
+    if isinstance(command, NamespaceListing):
+        return command.namespace
     match command:
         case CreateNamespace() | DropNamespace() | AlterNamespace() | DescribeNamespace():
             return command.name
         case CommentOn():
             return command.name
-        case (
-            ShowTables(namespace)
-            | ShowViews(namespace)
-            | ShowTablesExtended(namespace)
-            | ShowFunctions(namespace)
-            | ShowProcedures(namespace)
-        ):
-            return namespace
         case ShowNamespaces(parent):
             return parent
         case Call(procedure):

@@ -12,7 +12,7 @@ from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.missing_table import missing_table
-from iceberg_spark.catalog.registry import load_catalog, overlaid, resolve, with_settings
+from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import check_part
 from iceberg_spark.errors import (
     InvalidInputError,
@@ -22,7 +22,11 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.scan.change_bounds import CHANGES, is_changes
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
-from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+from iceberg_spark.spark.session.session_catalogs import (
+    is_ours,
+    load_session_catalog,
+    session_catalog,
+)
 
 Name: TypeAlias = tuple[str, ...]
 _BRANCH = "branch_"
@@ -139,7 +143,7 @@ def streamed(spark: SparkSession, name: Name) -> Target:
 
 def catalog_named(spark: SparkSession, name: str) -> TableCatalog:
     """Return a catalog of ours, as the session describes it."""
-    return TableCatalog(_catalog(spark, name))
+    return TableCatalog(load_session_catalog(spark, name))
 
 
 def default_namespace(spark: SparkSession, catalog: str) -> Name:
@@ -147,12 +151,8 @@ def default_namespace(spark: SparkSession, catalog: str) -> Name:
 
     Java: `SparkCatalog.defaultNamespace`.
     """
-    said = _catalog(spark, catalog).properties.get(_DEFAULT_NAMESPACE, "")
+    said = load_session_catalog(spark, catalog).properties.get(_DEFAULT_NAMESPACE, "")
     return tuple(part for part in said.split(".") if part)
-
-
-def _catalog(spark: SparkSession, name: str) -> Catalog:
-    return load_catalog(name, **overlaid(name, {}, partial(session_catalog, spark)))
 
 
 def _is_there(place: Target) -> bool:

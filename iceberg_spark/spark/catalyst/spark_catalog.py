@@ -31,7 +31,7 @@ _FAILURES = 64
 Name = tuple[str, ...]
 
 
-class LazyRows(Protocol):
+class ResolvedRelation(Protocol):
     """A table, a metadata table or a view of one version; its rows are planned when they are read.
 
     Two of the same `version` have the same rows.
@@ -61,7 +61,7 @@ class CatalogProvider(Protocol):
 
     def table(
         self, namespace: Name, name: str, version: str | None, timestamp_us: int | None
-    ) -> LazyRows | None:
+    ) -> ResolvedRelation | None:
         """Return a table or view, None if there is none."""
 
     def tables(self, namespace: Name) -> list[str] | None:
@@ -225,7 +225,7 @@ class _CatalogCalls:
 class _TableCalls:
     """The calls of `LazyTable`."""
 
-    table: LazyRows
+    table: ResolvedRelation
 
     def apply(self, request: str | None) -> Any:
         """Describe the table, or return a list of DataFrames of Java's for a request."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import SparkSession
 
+from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.config import configured_names
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG
-from iceberg_spark.catalog.registry import is_defined, is_kind_of_ours
+from iceberg_spark.catalog.registry import is_defined, is_kind_of_ours, load_catalog, overlaid
 from iceberg_spark.spark.session.asked_once import once, setting
 from iceberg_spark.spark.session.prefixed_settings import prefixed_names, prefixed_settings
 
@@ -31,6 +34,11 @@ def _session_catalog(session: SparkSession, name: str) -> dict[str, str]:
         metastore = session.conf.get(_METASTORE, None)
         return found if metastore is None else {"type": "hive", **found, "uri": metastore}
     return found
+
+
+def load_session_catalog(session: SparkSession, name: str) -> Catalog:
+    """Return a catalog as a session's settings describe it. Raises InvalidInputError."""
+    return load_catalog(name, **overlaid(name, {}, partial(session_catalog, session)))
 
 
 def catalog_names(session: SparkSession) -> list[str]:

@@ -8,24 +8,29 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.catalog.registry import load_catalog, overlaid
+from iceberg_spark.catalog.catalog import LoadedTable, Namespaces
 from iceberg_spark.catalog.table_name import check_part
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,
     NoSuchTableError,
 )
-from iceberg_spark.inspect.pinned_inspection import pin_inspection
+from iceberg_spark.inspect.pinned_inspection import pin_metadata_table
+from iceberg_spark.read.changes_table import refuse_as_of
 from iceberg_spark.scan.change_bounds import is_changes
-from iceberg_spark.scan.read_options import ReadOptions
 from iceberg_spark.scan.request import ScanRequest
-from iceberg_spark.spark.catalyst.spark_catalog import LazyRows, Name
+from iceberg_spark.spark.catalyst.spark_catalog import Name, ResolvedRelation
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.session.asked_once import asking_once
-from iceberg_spark.spark.sql.lazy_rows import ChangeRows, MetadataRows, TableRows, ViewRows
+from iceberg_spark.spark.session.session_catalogs import load_session_catalog
 from iceberg_spark.spark.sql.query import TablePlace, load_place, queried_view
 from iceberg_spark.spark.sql.references import TableReference
+from iceberg_spark.spark.sql.resolved_relations import (
+    ResolvedChanges,
+    ResolvedMetadataTable,
+    ResolvedTable,
+    ResolvedView,
+)
 from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spark.sql.table_planner import selected
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
@@ -43,14 +48,14 @@ class SessionCatalog:
 
     def table(
         self, namespace: Name, name: str, version: str | None, timestamp_us: int | None
-    ) -> LazyRows | None:
+    ) -> ResolvedRelation | None:
         """Return a table, a metadata table or a view, pinned to one version."""
         if not namespace:
             return None
         with asking_once(self.spark):
             return self._load(namespace, name, _moment(version, timestamp_us))
 
-    def _load(self, namespace: Name, name: str, moment: dict[str, Any]) -> LazyRows | None:
+    def _load(self, namespace: Name, name: str, moment: dict[str, Any]) -> ResolvedRelation | None:
         seen = Seen(self.spark)
         identifier = ".".join(map(check_part, (*namespace, name)))
         place = TablePlace(*seen.place(f"{self.catalog_name}.{identifier}"))
@@ -77,20 +82,15 @@ class SessionCatalog:
         return _if_there(lambda: self._namespaces.properties(namespace))
 
     @property
-    def _catalog(self) -> Catalog:
-        settings = overlaid(self.catalog_name, {}, Seen(self.spark).settings)
-        return load_catalog(self.catalog_name, **settings)
-
-    @property
-    def _namespaces(self) -> Any:
-        listed = self._catalog.namespaces
+    def _namespaces(self) -> Namespaces:
+        listed = load_session_catalog(self.spark, self.catalog_name).namespaces
         if listed is None:
             raise NoSuchNamespaceError(f"Catalog {self.catalog_name} has no namespaces")
         return listed
 
     def _view(
         self, place: TablePlace, view: ViewMetadata, name: Name, seen: Seen, moment: dict[str, Any]
-    ) -> ViewRows:
+    ) -> ResolvedView:
         if moment:
             raise InvalidInputError(
                 f"{self.catalog_name}.{place.identifier} is a view: it has no versions to be read "
@@ -98,20 +98,20 @@ class SessionCatalog:
             )
         reference = TableReference((self.catalog_name, *name), 0, 0, None)
         query = queried_view(self.spark, reference, place, view, (), seen)
-        return ViewRows.of(self.spark, query)
+        return ResolvedView.of(self.spark, query)
 
-    def _table(self, loaded: LoadedTable, selector: str | None, moment: dict[str, Any]) -> LazyRows:
+    def _table(
+        self, loaded: LoadedTable, selector: str | None, moment: dict[str, Any]
+    ) -> ResolvedRelation:
         choice = selected(selector)
         if choice and moment:
             raise InvalidInputError(
                 f"{loaded.identifier}.{selector} is one version of the table: leave AS OF out"
             )
         if selector and not choice and not is_changes(selector):
-            place = f"{loaded.metadata_location}#{selector}"
-            options = ReadOptions(path=place, storage=loaded.io.properties, **moment)
-            return MetadataRows(
-                self.spark, *pin_inspection(options, loaded, selector), f"{place} {moment}"
-            )
+            pinned = pin_metadata_table(loaded, selector, **moment)
+            version = f"{loaded.metadata_location} {selector} {moment}"
+            return ResolvedMetadataTable(self.spark, *pinned, version)
         chosen = {**choice, **moment}
         if not chosen and (branch := branch_to_read(self.spark, loaded.metadata)) is not None:
             chosen = {"branch": branch}
@@ -121,18 +121,10 @@ class SessionCatalog:
             time_zone=session_time_zone(self.spark),
         )
         if is_changes(selector):
-            return self._changes(loaded, request, moment)
-        return TableRows.of(self.spark, loaded, request)
-
-    def _changes(
-        self, loaded: LoadedTable, request: ScanRequest, moment: dict[str, Any]
-    ) -> ChangeRows:
-        if moment:
-            raise InvalidInputError(
-                f"{loaded.identifier}.changes are those of all snapshots, which can't be read AS "
-                "OF one: compare _commit_snapshot_id"
-            )
-        return ChangeRows.of(self.spark, loaded, request)
+            if moment:
+                refuse_as_of(f"{loaded.identifier}.{selector}")
+            return ResolvedChanges.of(self.spark, loaded, request)
+        return ResolvedTable.of(self.spark, loaded, request)
 
 
 def _moment(version: str | None, timestamp_us: int | None) -> dict[str, Any]:

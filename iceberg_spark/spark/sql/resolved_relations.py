@@ -1,4 +1,4 @@
-"""Rows of tables and views of one version, for queries that Spark's analyzer resolves.
+"""Tables and views of one version, for queries whose names Spark's analyzer resolves.
 
 Each is pinned when its name is resolved. Its files are planned when Spark has optimized the query,
 for the columns that the query uses.
@@ -42,8 +42,8 @@ NO_COLUMNS = s.StructType([])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TableRows:
-    """The rows of one snapshot of a table."""
+class ResolvedTable:
+    """One snapshot of a table."""
 
     spark: SparkSession
     loaded: LoadedTable
@@ -51,8 +51,8 @@ class TableRows:
     context: ScanContext
 
     @classmethod
-    def of(cls, spark: SparkSession, loaded: LoadedTable, request: ScanRequest) -> TableRows:
-        """Return the rows of the snapshot that a request chooses. Raises NoSuchSnapshotError."""
+    def of(cls, spark: SparkSession, loaded: LoadedTable, request: ScanRequest) -> ResolvedTable:
+        """Return the snapshot that a request chooses. Raises NoSuchSnapshotError."""
         return cls(spark, loaded, request, scan_context(loaded.metadata, request, loaded.io))
 
     @property
@@ -97,7 +97,7 @@ class TableRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ChangeRows:
+class ResolvedChanges:
     """What the snapshots of a table, or of one of its branches, changed."""
 
     spark: SparkSession
@@ -106,7 +106,7 @@ class ChangeRows:
     context: ScanContext
 
     @classmethod
-    def of(cls, spark: SparkSession, loaded: LoadedTable, request: ScanRequest) -> ChangeRows:
+    def of(cls, spark: SparkSession, loaded: LoadedTable, request: ScanRequest) -> ResolvedChanges:
         """Return the changes of a branch. Raises what `ChangesTable.of` raises."""
         context = scan_context(loaded.metadata, request, loaded.io)
         ChangesTable.of(context, loaded.metadata, {})
@@ -142,8 +142,8 @@ class ChangeRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MetadataRows:
-    """The rows of a metadata table."""
+class ResolvedMetadataTable:
+    """A metadata table."""
 
     spark: SparkSession
     inspected: PinnedInspection
@@ -167,16 +167,16 @@ class MetadataRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ViewRows:
-    """The rows of a view, whose tables are pinned, and whose text fits its columns."""
+class ResolvedView:
+    """A view whose tables are pinned, and whose text fits its columns."""
 
     columns: s.StructType
     frame: DataFrame
     version: str = field(default_factory=lambda: uuid4().hex)
 
     @classmethod
-    def of(cls, spark: SparkSession, view: QueriedView) -> ViewRows:
-        """Return a view's rows. Raises what Spark raises for its text, InvalidSchemaError."""
+    def of(cls, spark: SparkSession, view: QueriedView) -> ResolvedView:
+        """Return a view. Raises what Spark raises for its text, and InvalidSchemaError."""
         return cls(to_spark(view.columns), view.rows(spark))
 
     @property

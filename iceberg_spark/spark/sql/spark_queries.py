@@ -24,11 +24,10 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.catalog_provider import SessionCatalog
 from iceberg_spark.spark.sql.current_namespace import current_namespace
 from iceberg_spark.spark.sql.statements.cursor import script_tokens
+from iceberg_spark.spark.sql.statements.read import EXPLAIN_MODES, QUERY_WORDS
 
 _SPARKS_OWN = "spark_catalog"
-_QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "("})
 _CHANGES = frozenset({"INSERT", "MERGE", "UPDATE", "DELETE"})
-_EXPLAIN_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
 _FUNCTIONS = "SYSTEM"
 
 
@@ -75,7 +74,7 @@ def _is_run_by_spark(words: Sequence[str]) -> bool:
     """Return whether a statement is of a kind that Spark runs, by its words outside brackets."""
     match words:
         case ["EXPLAIN", *rest]:
-            query = rest[1:] if rest and rest[0] in _EXPLAIN_MODES else rest
+            query = rest[1:] if rest and rest[0] in EXPLAIN_MODES else rest
             return _is_query(query)
         case ["DESCRIBE" | "DESC", "QUERY", *query]:
             return _is_query(query)
@@ -105,7 +104,7 @@ def _outer_words(tokens: Sequence[Token]) -> list[str]:
 
 
 def _is_query(words: Sequence[str]) -> bool:
-    return bool(words) and words[0] in _QUERIES and not _CHANGES.intersection(words)
+    return bool(words) and words[0] in ("WITH", *QUERY_WORDS) and not _CHANGES.intersection(words)
 
 
 def _is_temporary(words: Sequence[str]) -> bool:

@@ -16,9 +16,9 @@ from iceberg_spark.expr.parse import calls_functions, predicate
 from iceberg_spark.expr.parse_variant import variant_predicate
 from iceberg_spark.expr.variant_filter import VariantFilter, variant_filter
 from iceberg_spark.inspect.names import MetadataTable
-from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
+from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_metadata_table
 from iceberg_spark.read.changelog import with_change_columns
-from iceberg_spark.read.changes_table import ChangesTable, refuse_pins
+from iceberg_spark.read.changes_table import ChangesTable, refuse_as_of, refuse_pins
 from iceberg_spark.scan.change_bounds import bounds_of, is_changes
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
@@ -199,9 +199,7 @@ class TablePlanner:
     def _metadata_table(
         self, loaded: LoadedTable, name: str, as_of: Mapping[str, Any]
     ) -> QueriedTable:
-        place = f"{loaded.metadata_location}#{name}"
-        options = ReadOptions(path=place, storage=loaded.io.properties, **as_of)
-        rows = MetadataRows(*pin_inspection(options, loaded, name))
+        rows = MetadataRows(*pin_metadata_table(loaded, name, **as_of))
         return QueriedTable(self.reference, loaded, rows)
 
     def _planned(self, loaded: LoadedTable, choice: Mapping[str, Any]) -> QueriedTable:
@@ -214,10 +212,7 @@ class TablePlanner:
         self, loaded: LoadedTable, as_of: Mapping[str, Any], given: ReadOptions
     ) -> QueriedTable:
         if as_of:
-            raise InvalidInputError(
-                f"{self.reference.name} are the changes of all snapshots, which can't be read AS "
-                "OF one: compare _commit_snapshot_id"
-            )
+            refuse_as_of(self.reference.name)
         refuse_pins(given)
         choice = {} if given.branch is None else {"branch": given.branch}
         context, asked, hidden = self._pruned(loaded, choice)

@@ -21,6 +21,8 @@ from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     Listing,
     ShowCatalogs,
+    ShowTables,
+    ShowTablesExtended,
     Use,
     read_comment,
     read_describe,
@@ -38,6 +40,7 @@ from iceberg_spark.spark.sql.statements.namespaces import (
     read_drop_namespace,
     sees_namespace,
 )
+from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
 from iceberg_spark.spark.sql.statements.rows import (
     Change,
     MultiInsert,
@@ -50,6 +53,7 @@ from iceberg_spark.spark.sql.statements.rows import (
 )
 from iceberg_spark.spark.sql.statements.session_state import SessionState, read_session_state
 from iceberg_spark.spark.sql.statements.views import (
+    ShowViews,
     ViewChange,
     read_view_change,
     read_view_columns,
@@ -100,6 +104,10 @@ class Other:
     words: str
 
 
+NamespaceListing: TypeAlias = (
+    ShowTables | ShowTablesExtended | ShowViews | ShowFunctions | ShowProcedures
+)
+"""Statements that list what a namespace has."""
 Command: TypeAlias = (
     CreateTable
     | DropTable
@@ -132,8 +140,8 @@ _BEHIND_WITH: dict[str, Callable[[Cursor, str], Command]] = {
     "DELETE": read_delete,
     "UPDATE": read_update,
 }
-_EXPLAIN_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED")
-_QUERIES = ("SELECT", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
+EXPLAIN_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED")
+QUERY_WORDS = ("SELECT", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
 
 
 def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
@@ -141,7 +149,7 @@ def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
     cursor = Cursor(text, tokens_of(text, dialect), dialect)
     if cursor.at_end:
         raise cursor.error("a statement is needed")
-    if any(cursor.sees(word) for word in _QUERIES):
+    if any(cursor.sees(word) for word in QUERY_WORDS):
         several = read_multi_insert(cursor.fresh()) if cursor.sees("FROM") else None
         return several or Query(cursor.rest())
     if cursor.sees("WITH"):
@@ -162,7 +170,7 @@ def read_explained(text: str, dialect: Dialect = SPARK) -> Explain:
     """
     cursor = Cursor(text, tokens_of(text, dialect), dialect)
     cursor.needs("EXPLAIN")
-    mode = cursor.takes_one_of(*_EXPLAIN_MODES)
+    mode = cursor.takes_one_of(*EXPLAIN_MODES)
     return Explain(mode or "", cursor.rest())
 
 
@@ -260,7 +268,7 @@ def _explain(cursor: Cursor) -> Explain | None:
         return Explain("DESCRIBE QUERY ", probe.rest()) if known else None
     if not probe.takes("EXPLAIN"):
         return None
-    mode = probe.takes_one_of(*_EXPLAIN_MODES)
+    mode = probe.takes_one_of(*EXPLAIN_MODES)
     if not _is_query(probe):
         return None
     return Explain(f"EXPLAIN {mode or ''} ", probe.rest())
@@ -309,7 +317,7 @@ def _cached_view(cursor: Cursor) -> CachedView | None:
 
 def _is_query(cursor: Cursor) -> bool:
     if not cursor.sees("WITH"):
-        return any(cursor.sees(word) for word in _QUERIES)
+        return any(cursor.sees(word) for word in QUERY_WORDS)
     return isinstance(_behind_with(cursor.fresh()), Query)
 
 
