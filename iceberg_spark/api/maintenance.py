@@ -69,7 +69,7 @@ from iceberg_spark.maintenance.rewritten_deletes import (
 from iceberg_spark.maintenance.table_path import PathRewrite, RewrittenPaths, rewrite_table_path
 from iceberg_spark.maintenance.table_statistics import TableStatistics, compute_table_stats
 from iceberg_spark.maintenance.upkeep_plan import MaintenanceItem, one_by_one, plan_upkeep
-from iceberg_spark.spec.arguments import names, whole
+from iceberg_spark.spec.arguments import check_int, names
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Snapshot
 
@@ -171,7 +171,7 @@ class Maintenance:
         """
         flag(use_caching, "use_caching")
         action = RewriteManifests(
-            None if spec_id is None else whole(spec_id, "spec_id"), names(sort_by, "sort_by")
+            None if spec_id is None else check_int(spec_id, "spec_id"), names(sort_by, "sort_by")
         )
         with working(f"Rewriting manifests of {self._loaded.identifier}"):
             self._land(action)
@@ -205,7 +205,7 @@ class Maintenance:
         Raises NoSuchSnapshotError, InvalidSchemaError, InvalidInputError for nested columns.
         """
         loaded = self._newest()
-        number = None if snapshot_id is None else whole(snapshot_id, "snapshot_id")
+        number = None if snapshot_id is None else check_int(snapshot_id, "snapshot_id")
         with working(f"Counting values of {loaded.identifier}"):
             found, result = compute_table_stats(
                 self._catalog, loaded, number, names(columns, "columns"), sketcher(spark)
@@ -222,7 +222,7 @@ class Maintenance:
         """
         loaded = self._newest()
         metadata, io = loaded.metadata, loaded.io
-        number = None if snapshot_id is None else whole(snapshot_id, "snapshot_id")
+        number = None if snapshot_id is None else check_int(snapshot_id, "snapshot_id")
 
         def compute(snapshot: Snapshot, known: tuple[int, pa.Table] | None) -> pa.Table:
             earlier = None if known is None else EarlierStatistics(*known)

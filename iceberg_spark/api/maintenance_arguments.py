@@ -22,7 +22,7 @@ from iceberg_spark.maintenance.limits import ORPHANS
 from iceberg_spark.maintenance.position_delete_groups import PositionRewrite
 from iceberg_spark.maintenance.rewritten_deletes import Runner, run_here
 from iceberg_spark.maintenance.unreachable import FindFiles
-from iceberg_spark.spec.arguments import moment_ms, whole
+from iceberg_spark.spec.arguments import check_int, moment_ms
 
 
 def file_list(given: object, spark: on_spark.SparkSession | None) -> pa.Table | None:
@@ -36,7 +36,7 @@ def delete_threads(max_concurrent_deletes: int | None, default: int = ORPHANS.de
     """Return how many threads delete files. Raises InvalidInputError for less than one."""
     if max_concurrent_deletes is None:
         return default
-    threads = whole(max_concurrent_deletes, "max_concurrent_deletes")
+    threads = check_int(max_concurrent_deletes, "max_concurrent_deletes")
     if threads < 1:
         raise InvalidInputError(f"max_concurrent_deletes must be at least 1, not {threads}")
     return threads
@@ -64,7 +64,7 @@ def retained(retain_last: int | None) -> int | None:
     """Return how many snapshots stay. Raises InvalidInputError for less than one."""
     if retain_last is None:
         return None
-    count = whole(retain_last, "retain_last")
+    count = check_int(retain_last, "retain_last")
     if count < 1:
         raise InvalidInputError(f"retain_last must be at least 1, not {count}")
     return count
@@ -75,7 +75,7 @@ def snapshot_numbers(snapshot_ids: Iterable[int]) -> frozenset[int]:
     if isinstance(snapshot_ids, int | str):
         raise InvalidTypeError(f"snapshot_ids must be a list of ids, not {snapshot_ids!r}")
     try:
-        return frozenset(whole(each, "each") for each in snapshot_ids)
+        return frozenset(check_int(each, "each") for each in snapshot_ids)
     except InvalidTypeError as error:
         said = str(error).replace("each must be an integer", "snapshot_ids must be integers", 1)
         raise InvalidTypeError(said) from None

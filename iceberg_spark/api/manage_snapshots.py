@@ -12,7 +12,7 @@ from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.cherry_pick import CherryPick
 from iceberg_spark.commits.new_branch import NewBranch
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
-from iceberg_spark.spec.arguments import moment_ms, shown, whole
+from iceberg_spark.spec.arguments import check_int, format_value, moment_ms
 from iceberg_spark.spec.snapshot import SnapshotRefType
 
 _BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
@@ -51,14 +51,14 @@ class ManageSnapshots(CommitOnExit):
         kept = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
         if snapshot_id is None:
             return self._then(NewBranch(change.CreateRef(_BRANCH, _name(branch_name), None, kept)))
-        number = whole(snapshot_id, "snapshot_id")
+        number = check_int(snapshot_id, "snapshot_id")
         return self._then(change.CreateRef(_BRANCH, _name(branch_name), number, kept))
 
     def create_tag(
         self, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None = None
     ) -> Self:
         """Create a tag at a snapshot; None means the current one."""
-        number = None if snapshot_id is None else whole(snapshot_id, "snapshot_id")
+        number = None if snapshot_id is None else check_int(snapshot_id, "snapshot_id")
         kept = change.Retention(max_ref_age_ms)
         return self._then(change.CreateRef(_TAG, _name(tag_name), number, kept))
 
@@ -72,7 +72,7 @@ class ManageSnapshots(CommitOnExit):
     ) -> Self:
         """Point a branch to any snapshot; a retention that isn't given stays."""
         kept = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
-        number = whole(snapshot_id, "snapshot_id")
+        number = check_int(snapshot_id, "snapshot_id")
         return self._then(change.ReplaceRef(_BRANCH, _name(branch_name), number, kept))
 
     def replace_tag(
@@ -80,7 +80,7 @@ class ManageSnapshots(CommitOnExit):
     ) -> Self:
         """Point a tag to another snapshot; a retention that isn't given stays."""
         kept = change.Retention(max_ref_age_ms)
-        number = whole(snapshot_id, "snapshot_id")
+        number = check_int(snapshot_id, "snapshot_id")
         return self._then(change.ReplaceRef(_TAG, _name(tag_name), number, kept))
 
     def remove_branch(self, branch_name: str) -> Self:
@@ -105,25 +105,25 @@ class ManageSnapshots(CommitOnExit):
     def set_min_snapshots_to_keep(self, branch_name: str, min_snapshots_to_keep: int) -> Self:
         """Set how many snapshots of a branch are kept at least."""
         kept = change.Retention(
-            min_snapshots_to_keep=whole(min_snapshots_to_keep, "min_snapshots_to_keep")
+            min_snapshots_to_keep=check_int(min_snapshots_to_keep, "min_snapshots_to_keep")
         )
         return self._then(change.SetRetention(_name(branch_name), kept))
 
     def set_max_snapshot_age_ms(self, branch_name: str, max_snapshot_age_ms: int) -> Self:
         """Set how old snapshots of a branch get before they may expire."""
         kept = change.Retention(
-            max_snapshot_age_ms=whole(max_snapshot_age_ms, "max_snapshot_age_ms")
+            max_snapshot_age_ms=check_int(max_snapshot_age_ms, "max_snapshot_age_ms")
         )
         return self._then(change.SetRetention(_name(branch_name), kept))
 
     def set_max_ref_age_ms(self, name: str, max_ref_age_ms: int) -> Self:
         """Set how old a branch or tag gets before it may expire."""
-        kept = change.Retention(whole(max_ref_age_ms, "max_ref_age_ms"))
+        kept = change.Retention(check_int(max_ref_age_ms, "max_ref_age_ms"))
         return self._then(change.SetRetention(_name(name), kept))
 
     def rollback_to_snapshot(self, snapshot_id: int) -> Self:
         """Move main back to one of its own earlier snapshots."""
-        return self._then(change.RollbackToSnapshot(whole(snapshot_id, "snapshot_id")))
+        return self._then(change.RollbackToSnapshot(check_int(snapshot_id, "snapshot_id")))
 
     def rollback_to_timestamp(self, timestamp_ms: int | datetime) -> Self:
         """Move main back to its newest snapshot before a time (ms, or a datetime)."""
@@ -137,14 +137,14 @@ class ManageSnapshots(CommitOnExit):
             raise InvalidInputError("set_current_snapshot takes either snapshot_id or ref_name")
         if ref_name is not None:
             return self._then(change.SetCurrentSnapshot(_name(ref_name)))
-        return self._then(change.SetCurrentSnapshot(whole(snapshot_id, "snapshot_id")))
+        return self._then(change.SetCurrentSnapshot(check_int(snapshot_id, "snapshot_id")))
 
     def cherrypick(self, snapshot_id: int) -> Self:
         """Repeat an append or dynamic overwrite on main, or move main on to a snapshot after it.
 
         This publishes what was staged with `wap.id`.
         """
-        return self._then(CherryPick(whole(snapshot_id, "snapshot_id")))
+        return self._then(CherryPick(check_int(snapshot_id, "snapshot_id")))
 
     def commit(self) -> None:
         """Commit the changes at once; in a transaction they wait for its commit."""
@@ -169,5 +169,7 @@ class ManageSnapshots(CommitOnExit):
 
 def _name(value: str) -> str:
     if not value or not isinstance(value, str):
-        raise InvalidTypeError(f"The name of a branch or tag must be text, not {shown(value)}")
+        raise InvalidTypeError(
+            f"The name of a branch or tag must be text, not {format_value(value)}"
+        )
     return value

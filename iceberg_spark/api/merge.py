@@ -14,7 +14,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, ChangedRows, Names
-from iceberg_spark.spec.arguments import shown
+from iceberg_spark.spec.arguments import format_value
 from iceberg_spark.spec.txn import Token
 
 
@@ -36,7 +36,7 @@ class MergeRequest:
         if not isinstance(said, str) or not said.strip():
             raise InvalidTypeError(
                 f"merge() takes its condition as text, as in 't.id = s.id' (t is the target, s the "
-                f"source), not {shown(self.on)}"
+                f"source), not {format_value(self.on)}"
             )
 
 

@@ -35,7 +35,7 @@ from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.session.engine import ENGINES, Engine
-from iceberg_spark.spec.arguments import one_of, text, whole
+from iceberg_spark.spec.arguments import check_int, check_text, one_of
 from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.reserved import LINEAGE_NAMES
 
@@ -66,9 +66,9 @@ class TableScan(ScanRequest):
         for name in _NUMBERS:
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, whole(value, name))
+                object.__setattr__(self, name, check_int(value, name))
         for name in ("branch", "tag", "time_zone"):
-            text(getattr(self, name), name)
+            check_text(getattr(self, name), name)
         one_of(self.engine, "engine", ENGINES)
         if self.limit is not None and self.limit < 0:
             raise InvalidInputError(f"limit must not be negative, but is {self.limit}")

@@ -9,7 +9,7 @@ from typing import Any
 from iceberg_spark.api.commit_on_exit import CommitOnExit
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
-from iceberg_spark.spec.arguments import shown
+from iceberg_spark.spec.arguments import format_value
 from iceberg_spark.spec.known_properties import property_warnings
 
 
@@ -37,7 +37,7 @@ class UpdateProperties(CommitOnExit):
         if updates is not None and not isinstance(updates, Mapping):
             raise InvalidTypeError(
                 f"set() takes a dict, as in set({{'write.format.default': 'orc'}}), not "
-                f"{shown(updates)}"
+                f"{format_value(updates)}"
             )
         for key, value in {**(updates or {}), **more}.items():
             if value is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from iceberg_spark.catalog.limits import DECODED
-from iceberg_spark.spec.former_entries import FormerEntries, Kept
+from iceberg_spark.spec.former_entries import DecodedEntries, FormerEntries
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_json import metadata_from_dict
 
@@ -75,7 +75,7 @@ def decoded(node: Any) -> TableMetadata:
     uuid = node.get("table-uuid") if isinstance(node, dict) else None
     if not isinstance(uuid, str):
         return metadata_from_dict(node)
-    former: Kept = _tables.get(uuid) or {}
+    former: DecodedEntries = _tables.get(uuid) or {}
     entries = FormerEntries(former)
     metadata = metadata_from_dict(node, entries)
     _tables.put(uuid, entries.seen, entries.nbytes)

@@ -30,7 +30,7 @@ from iceberg_spark.row_level.cdc_frames import (
 )
 from iceberg_spark.row_level.cdc_notes import DELETED, KIND, SAME, SEQUENCE, Notes
 from iceberg_spark.row_level.cdc_plan import END_AT, START_AT, CdcPlan
-from iceberg_spark.spec.arguments import shown
+from iceberg_spark.spec.arguments import format_value
 
 pl = LazyModule("polars")
 
@@ -101,8 +101,8 @@ def _refuse_same_starts(plan: CdcPlan, rows: Frame) -> None:
         key = dict(zip(plan.key_names, same.select(names[:-1]).row(0), strict=True))
         raise InvalidInputError(
             f"The table has {len(same):,} rows of keys that change with the same {START_AT}, as of "
-            f"{shown(key)}: which of them was first can't be told. Leave one of each, or give "
-            f"them different values of {START_AT}"
+            f"{format_value(key)}: their order is unknown. Leave one of each, or give them "
+            f" different values of {START_AT}"
         )
 
 

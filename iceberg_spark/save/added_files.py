@@ -12,7 +12,7 @@ from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.formats.file_kind import named_format
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.arguments import shown, whole
+from iceberg_spark.spec.arguments import check_int, format_value
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.name_mapping import NameMapping, from_schema
@@ -50,7 +50,7 @@ def import_options(
                 f"partition_filter names '{name}', and the table is partitioned by "
                 f"{', '.join(names) or 'nothing'}"
             )
-    threads = whole(parallelism, "parallelism")
+    threads = check_int(parallelism, "parallelism")
     if threads < 1:
         raise InvalidInputError(f"parallelism must be at least 1, not {threads}")
     texts = {name: str(value) for name, value in (partition_filter or {}).items()}
@@ -91,7 +91,7 @@ def _locations(paths: object) -> tuple[str, ...]:
     if not all(isinstance(path, str | os.PathLike) for path in several):
         raise InvalidTypeError(
             "add_files takes locations of Parquet files, of ORC or Avro ones, or of folders, not "
-            f"{shown(paths)}"
+            f"{format_value(paths)}"
         )
     return tuple(table_name(path) for path in several)
 

@@ -30,7 +30,7 @@ def ancestors(metadata: TableMetadata, snapshot_id: int) -> Iterator[Snapshot]:
 
 def is_ancestor_of(metadata: TableMetadata, snapshot_id: int, ancestor_id: int) -> bool:
     """Tell whether `ancestor_id` is `snapshot_id` or came before it. Raises NoSuchSnapshotError."""
-    return any(one.snapshot_id == ancestor_id for one in ancestors(metadata, snapshot_id))
+    return any(snapshot.snapshot_id == ancestor_id for snapshot in ancestors(metadata, snapshot_id))
 
 
 def ancestors_between(
@@ -41,14 +41,14 @@ def ancestors_between(
     Raises NoSuchSnapshotError for an unknown `to_id`, InvalidInputError when `from_id` is not
     `to_id` or an ancestor of it.
     """
-    found: list[Snapshot] = []
+    lineage: list[Snapshot] = []
     for snapshot in ancestors(metadata, to_id):
         if snapshot.snapshot_id == from_id:
-            return tuple(found)
-        found.append(snapshot)
-    if from_id is not None and found[-1].parent_snapshot_id != from_id:  # it may have expired
+            return tuple(lineage)
+        lineage.append(snapshot)
+    if from_id is not None and lineage[-1].parent_snapshot_id != from_id:  # it may have expired
         raise InvalidInputError(f"Snapshot {from_id} is not an ancestor of snapshot {to_id}")
-    return tuple(found)
+    return tuple(lineage)
 
 
 def snapshot_at(metadata: TableMetadata, timestamp_ms: int) -> Snapshot:
@@ -56,13 +56,13 @@ def snapshot_at(metadata: TableMetadata, timestamp_ms: int) -> Snapshot:
 
     Raises NoSuchSnapshotError when the log starts later or the snapshot has expired.
     """
-    found = snapshot_id_at(metadata, timestamp_ms)
-    if found is None:
+    snapshot_id = snapshot_id_at(metadata, timestamp_ms)
+    if snapshot_id is None:
         raise NoSuchSnapshotError(
             f"{metadata.location} has no snapshot as of {timestamp_ms} "
             f"({_time(timestamp_ms)}){_first(metadata)}"
         )
-    return metadata.snapshot(found)
+    return metadata.snapshot(snapshot_id)
 
 
 def snapshot_id_at(metadata: TableMetadata, timestamp_ms: int) -> int | None:

@@ -46,17 +46,20 @@ def apply_definition(state: ApplyState, update: u.DefinitionUpdate) -> ApplyStat
 
 
 def add_schema(state: ApplyState, schema: Schema) -> ApplyState:
-    """Add a schema under the next id, or find the equal one that is there.
+    """Add a schema under the next id, or reuse the id of an equal one.
 
     Raises InvalidSchemaError for what the table's format version does not allow.
     """
     metadata = state.metadata
     check_schema(schema, metadata.format_version)
-    known = next((one for one in metadata.schemas.values() if same_schema(one, schema)), None)
+    equal = next(
+        (candidate for candidate in metadata.schemas.values() if same_schema(candidate, schema)),
+        None,
+    )
     highest = max(metadata.last_column_id, schema.highest_field_id)
-    if known is not None and highest == metadata.last_column_id:
-        return replace(state, last_schema_id=known.schema_id)
-    number = known.schema_id if known is not None else max(metadata.schemas, default=-1) + 1
+    if equal is not None and highest == metadata.last_column_id:
+        return replace(state, last_schema_id=equal.schema_id)
+    number = equal.schema_id if equal is not None else max(metadata.schemas, default=-1) + 1
     added = Schema(
         *schema.fields,
         schema_id=number,
@@ -64,14 +67,16 @@ def add_schema(state: ApplyState, schema: Schema) -> ApplyState:
         extra=schema.extra,
     )
     changed = state.but(
-        schemas={**metadata.schemas, number: known or added}, last_column_id=highest
+        schemas={**metadata.schemas, number: equal or added}, last_column_id=highest
     )
     return replace(changed, last_schema_id=number)
 
 
-def same_schema(one: Schema, other: Schema) -> bool:
+def same_schema(schema: Schema, other: Schema) -> bool:
     """Tell whether two schemas differ at most in their id."""
-    return one.fields == other.fields and one.identifier_field_ids == other.identifier_field_ids
+    return (
+        schema.fields == other.fields and schema.identifier_field_ids == other.identifier_field_ids
+    )
 
 
 def set_current_schema(state: ApplyState, schema_id: int) -> ApplyState:
@@ -82,13 +87,13 @@ def set_current_schema(state: ApplyState, schema_id: int) -> ApplyState:
     return state.but(current_schema_id=number)
 
 
-def _resolve(asked: int, last: int | None, known: Iterable[int], what: str) -> int:
-    if asked == u.LAST_ADDED and last is None:
+def _resolve(requested: int, last: int | None, ids: Iterable[int], what: str) -> int:
+    if requested == u.LAST_ADDED and last is None:
         raise ValidationException(f"Can't use the last added {what}: none has been added")
-    number = asked if last is None or asked != u.LAST_ADDED else last
-    if number not in known:
-        raise ValidationException(f"The table has no {what} with the id {number}")
-    return number
+    resolved = requested if last is None or requested != u.LAST_ADDED else last
+    if resolved not in ids:
+        raise ValidationException(f"The table has no {what} with the id {resolved}")
+    return resolved
 
 
 def remove_schemas(state: ApplyState, schema_ids: Iterable[int]) -> ApplyState:
@@ -96,20 +101,29 @@ def remove_schemas(state: ApplyState, schema_ids: Iterable[int]) -> ApplyState:
     metadata, gone = state.metadata, frozenset(schema_ids)
     if metadata.current_schema_id in gone:
         raise ValidationException("The current schema can't be removed")
-    kept = {number: one for number, one in metadata.schemas.items() if number not in gone}
-    return state if len(kept) == len(metadata.schemas) else state.but(schemas=kept)
+    remaining = {
+        number: schema for number, schema in metadata.schemas.items() if number not in gone
+    }
+    return state if len(remaining) == len(metadata.schemas) else state.but(schemas=remaining)
 
 
 def add_spec(state: ApplyState, spec: PartitionSpec) -> ApplyState:
-    """Add a partition spec under the next id, or find the equal one that is there.
+    """Add a partition spec under the next id, or reuse the id of an equal one.
 
-    Raises InvalidSchemaError for a spec that does not go with the current schema,
-    ValidationException for field ids that v1 can't have.
+    Raises InvalidSchemaError for a spec that contradicts the current schema,
+    ValidationException for field ids that v1 does not allow.
     """
     metadata = state.metadata
-    known = next((one for one in metadata.partition_specs.values() if same_spec(one, spec)), None)
-    if known is not None:
-        return replace(state, last_spec_id=known.spec_id)
+    equal = next(
+        (
+            candidate
+            for candidate in metadata.partition_specs.values()
+            if same_spec(candidate, spec)
+        ),
+        None,
+    )
+    if equal is not None:
+        return replace(state, last_spec_id=equal.spec_id)
     check_added_spec(spec, _current_schema(metadata))
     if metadata.rules.needs_sequential_partition_ids and not has_sequential_ids(spec):
         raise ValidationException(f"Format v1 needs partition field ids 1000, 1001, ...: {spec}")
@@ -121,9 +135,9 @@ def add_spec(state: ApplyState, spec: PartitionSpec) -> ApplyState:
     return replace(changed, last_spec_id=number)
 
 
-def same_spec(one: PartitionSpec, other: PartitionSpec) -> bool:
+def same_spec(spec: PartitionSpec, other: PartitionSpec) -> bool:
     """Tell whether two specs have the same sources, transforms and names (ids don't count)."""
-    return _shape(one) == _shape(other)
+    return _shape(spec) == _shape(other)
 
 
 def _shape(spec: PartitionSpec) -> list[tuple[tuple[int, ...], str, str]]:
@@ -147,19 +161,32 @@ def remove_specs(state: ApplyState, spec_ids: Iterable[int]) -> ApplyState:
     metadata, gone = state.metadata, frozenset(spec_ids)
     if metadata.default_spec_id in gone:
         raise ValidationException("The default partition spec can't be removed")
-    kept = {number: one for number, one in metadata.partition_specs.items() if number not in gone}
-    return state if len(kept) == len(metadata.partition_specs) else state.but(partition_specs=kept)
+    remaining = {
+        number: spec for number, spec in metadata.partition_specs.items() if number not in gone
+    }
+    return (
+        state
+        if len(remaining) == len(metadata.partition_specs)
+        else state.but(partition_specs=remaining)
+    )
 
 
 def add_sort_order(state: ApplyState, order: SortOrder) -> ApplyState:
-    """Add a sort order under the next id, or find the equal one; unsorted has the id 0.
+    """Add a sort order under the next id, or reuse the id of an equal one; unsorted has the id 0.
 
-    Raises InvalidSchemaError for an order that does not go with the current schema.
+    Raises InvalidSchemaError for an order that contradicts the current schema.
     """
     metadata = state.metadata
-    known = next((one for one in metadata.sort_orders.values() if one.fields == order.fields), None)
-    if known is not None:
-        return replace(state, last_order_id=known.order_id)
+    equal = next(
+        (
+            candidate
+            for candidate in metadata.sort_orders.values()
+            if candidate.fields == order.fields
+        ),
+        None,
+    )
+    if equal is not None:
+        return replace(state, last_order_id=equal.order_id)
     if any(isinstance(key.transform, UnknownTransform) for key in order.fields):
         raise InvalidSchemaError(
             f"A sort order with an unknown transform can't be written: {order}"

@@ -41,9 +41,10 @@ def apply_snapshot(state: ApplyState, update: u.SnapshotUpdate) -> ApplyState:
 def add_snapshot(state: ApplyState, snapshot: Snapshot) -> ApplyState:
     """Add a snapshot; no reference points to it yet.
 
-    Raises CommitFailedException when sequence number or first row id are behind the table's
-    (another commit landed: make the snapshot again), ValidationException for the rest: a known
-    id, a time more than a minute before the table's last update, a v3 snapshot without row ids.
+    Raises CommitFailedException if the sequence number or the first row id is behind the table's:
+    another commit was faster, and the snapshot must be created again. Raises ValidationException
+    for an existing id, a time more than a minute before the table's last update, or a v3 snapshot
+    without row ids.
     """
     metadata = state.metadata
     if not (metadata.schemas and metadata.partition_specs and metadata.sort_orders):
@@ -137,7 +138,11 @@ def remove_snapshots(state: ApplyState, snapshot_ids: Iterable[int]) -> ApplySta
     if not gone:
         return state
     changed = state.but(
-        snapshots={number: one for number, one in metadata.snapshots.items() if number not in gone},
+        snapshots={
+            number: snapshot
+            for number, snapshot in metadata.snapshots.items()
+            if number not in gone
+        },
         statistics=_without(metadata.statistics, gone),
         partition_statistics=_without(metadata.partition_statistics, gone),
     )
@@ -160,15 +165,15 @@ def set_statistics(state: ApplyState, file: Mapping[str, Any], field: str) -> Ap
 def remove_statistics(state: ApplyState, snapshot_id: int, field: str) -> ApplyState:
     """Remove the statistics file of a snapshot, if there is one."""
     files = getattr(state.metadata, field)
-    kept = _without(files, frozenset([snapshot_id]))
-    return state if len(kept) == len(files) else state.but(**{field: kept})
+    remaining = _without(files, frozenset([snapshot_id]))
+    return state if len(remaining) == len(files) else state.but(**{field: remaining})
 
 
 def corrected_log(state: ApplyState) -> tuple[SnapshotLogEntry, ...]:
-    """Return the snapshot log without what was never current outside of these updates.
+    """Return the snapshot log without snapshots that were never current outside these updates.
 
-    Snapshots that were added and replaced on main by the same updates are left out. A removed
-    snapshot takes the history before it along, since a gap would make time travel wrong.
+    The updates add such a snapshot and replace it on main. A removed snapshot takes the history
+    before it along: time travel across a gap would return wrong snapshots.
     Source: Java's TableMetadata.Builder.updateSnapshotLog.
     """
     metadata = state.metadata

@@ -1,4 +1,4 @@
-"""What applying updates keeps between one update and the next."""
+"""State carried from one update to the next while updates are applied."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 @dataclass(frozen=True, slots=True)
 class ApplyState:
-    """The metadata so far, and what the updates before did.
+    """The metadata so far, and the effects of the previous updates.
 
-    `last_*` are the ids that -1 stands for; `added` are the snapshots added by these updates,
-    `main_moves` those that main was set to, `removed` tells whether one was removed.
+    `last_*` are the ids that -1 stands for. `added` are the snapshots that these updates add,
+    `main_moves` those that main was set to, `removed` is true once a snapshot was removed.
     """
 
     metadata: TableMetadata

@@ -33,11 +33,11 @@ def apply(
 ) -> TableMetadata:
     """Return the metadata after the updates; `base` itself when they change nothing.
 
-    Without a base a table is created: the updates give location, schema, spec and sort order;
-    format version 2 and a random uuid unless they say otherwise. `now_ms` (ms since the epoch)
-    becomes `last_updated_ms`. The metadata log is `metadata_log`'s part. Raises
-    ValidationException for an update that does not go with the table, InvalidSchemaError for a
-    bad schema, spec or order, CommitFailedException for a snapshot made on an older base.
+    Without a base a table is created: the updates contain location, schema, spec and sort order;
+    format version and uuid default to 2 and a random one. `now_ms` (ms since the epoch) becomes
+    `last_updated_ms`. `metadata_log` maintains the metadata log. Raises ValidationException for an
+    update that contradicts the table, InvalidSchemaError for an invalid schema, spec or order,
+    CommitFailedException for a snapshot that was created on an older base.
     """
     changes = tuple(updates)
     start = _empty(changes) if base is None else base
@@ -58,7 +58,9 @@ def apply(
 
 
 def _empty(changes: tuple[u.TableUpdate, ...]) -> TableMetadata:
-    versions = (one.format_version for one in changes if isinstance(one, u.UpgradeFormatVersion))
+    versions = (
+        update.format_version for update in changes if isinstance(update, u.UpgradeFormatVersion)
+    )
     version = _supported(next(versions, DEFAULT_FORMAT_VERSION))
     return TableMetadata(
         format_version=version,
@@ -90,7 +92,7 @@ def _check_complete(metadata: TableMetadata) -> None:
 
 def _run(state: ApplyState, updates: tuple[u.TableUpdate, ...]) -> ApplyState:
     """Apply updates of one kind. References go together: each removal copies those that stay."""
-    names = {one.ref_name for one in updates if isinstance(one, u.RemoveSnapshotRef)}
+    names = {update.ref_name for update in updates if isinstance(update, u.RemoveSnapshotRef)}
     return remove_refs(state, names) if names else reduce(_step, updates, state)
 
 
@@ -156,18 +158,18 @@ def _set_properties(state: ApplyState, changes: Mapping[str, str]) -> ApplyState
 
 def _remove_properties(state: ApplyState, keys: Iterable[str]) -> ApplyState:
     gone = frozenset(keys) & state.metadata.properties.keys()
-    kept = {key: value for key, value in state.metadata.properties.items() if key not in gone}
-    return state.but(properties=kept) if gone else state
+    remaining = {key: value for key, value in state.metadata.properties.items() if key not in gone}
+    return state.but(properties=remaining) if gone else state
 
 
 def _add_key(state: ApplyState, key: Mapping[str, Any]) -> ApplyState:
     keys = state.metadata.encryption_keys
-    if any(one["key-id"] == key["key-id"] for one in keys):
+    if any(existing["key-id"] == key["key-id"] for existing in keys):
         return state
     return state.but(encryption_keys=(*keys, key))
 
 
 def _remove_key(state: ApplyState, key_id: str) -> ApplyState:
     keys = state.metadata.encryption_keys
-    kept = tuple(one for one in keys if one["key-id"] != key_id)
-    return state if len(kept) == len(keys) else state.but(encryption_keys=kept)
+    remaining = tuple(existing for existing in keys if existing["key-id"] != key_id)
+    return state if len(remaining) == len(keys) else state.but(encryption_keys=remaining)

@@ -13,10 +13,12 @@ from iceberg_spark.spec.nearest import nearest
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def whole(value: object, name: str) -> int:
-    """Return a whole number, numpy's too. Raises InvalidTypeError for anything else."""
+def check_int(value: object, name: str) -> int:
+    """Return an integer, also NumPy's. Raises InvalidTypeError for anything else."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise InvalidTypeError(f"{name} must be an integer, not {shown(value)}{_hint(value, name)}")
+        raise InvalidTypeError(
+            f"{name} must be an integer, not {format_value(value)}{_hint(value, name)}"
+        )
     return operator.index(value)
 
 
@@ -34,32 +36,33 @@ def moment_ms(value: object, name: str) -> int:
         return (value - _EPOCH) // timedelta(milliseconds=1)
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise InvalidTypeError(
-            f"{name} must be ms since the epoch or a datetime with a zone, not {shown(value)}"
+            f"{name} must be ms since the epoch or a datetime with a zone, "
+            f"not {format_value(value)}"
         )
     return operator.index(value)
 
 
 def one_of(value: object, name: str, allowed: Sequence[str]) -> None:
-    """Refuse what is not one of a few names; None is fine. Raises InvalidOptionError."""
+    """Check that a value is None or an allowed name. Raises InvalidOptionError."""
     if value is None or (isinstance(value, str) and value.lower() in allowed):
         return
     close = nearest(value, allowed) if isinstance(value, str) else None
     raise InvalidOptionError(
-        f"{name} must be one of {', '.join(allowed)}, not {shown(value)}"
+        f"{name} must be one of {', '.join(allowed)}, not {format_value(value)}"
         + (f"; did you mean '{close}'?" if close else "")
     )
 
 
-def text(value: object, name: str) -> None:
-    """Refuse what is neither text nor None. Raises InvalidTypeError."""
+def check_text(value: object, name: str) -> None:
+    """Check that a value is None or a string. Raises InvalidTypeError."""
     if value is not None and not isinstance(value, str):
-        raise InvalidTypeError(f"{name} must be text, not {shown(value)}")
+        raise InvalidTypeError(f"{name} must be text, not {format_value(value)}")
 
 
-def shown(value: Any) -> str:
-    """Return a short text for a value in a message; large ones by their type."""
-    said = repr(value)
-    return said if len(said) <= 80 and "\n" not in said else f"a {type(value).__name__}"
+def format_value(value: Any) -> str:
+    """Return a value for an error message: its repr, or only the type of a long one."""
+    text = repr(value)
+    return text if len(text) <= 80 and "\n" not in text else f"a {type(value).__name__}"
 
 
 def _hint(value: object, name: str) -> str:
@@ -70,11 +73,11 @@ def _hint(value: object, name: str) -> str:
     return ""
 
 
-def names(given: Sequence[str] | str | None, argument: str) -> tuple[str, ...]:
-    """Return names that may be given as one text. Raises InvalidTypeError for anything else."""
-    every = (given,) if isinstance(given, str) else given
+def names(value: Sequence[str] | str | None, argument: str) -> tuple[str, ...]:
+    """Return a list of names; a single name may be passed as a string. Raises InvalidTypeError."""
+    every = (value,) if isinstance(value, str) else value
     if every is None:
         return ("*",) if argument == "selected_fields" else ()
     if not isinstance(every, list | tuple) or not all(isinstance(name, str) for name in every):
-        raise InvalidTypeError(f"{argument} must be a list of names, not {shown(given)}")
+        raise InvalidTypeError(f"{argument} must be a list of names, not {format_value(value)}")
     return tuple(every)

@@ -36,7 +36,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def year_text(year: int) -> str:
-    """Return a year with four digits, signed beyond 9999 as ISO-8601 asks."""
+    """Return a year with four digits; years beyond 9999 have a sign (ISO 8601)."""
     if year > 9999:
         return f"+{year}"
     return f"{year:04d}" if year >= 0 else f"-{-year:04d}"
@@ -63,10 +63,10 @@ def timestamp_text(value: int, digits: int = 6) -> str:
 
 def parse_date(text: str) -> int:
     """Return days from 1970-01-01 of an ISO date. Raises InvalidInputError."""
-    found = _DATE.fullmatch(text)
-    if found is None:
+    match = _DATE.fullmatch(text)
+    if match is None:
         raise InvalidInputError(f"'{text}' is not a date like 2017-11-16")
-    year, month, day = (int(part) for part in found.groups())
+    year, month, day = (int(part) for part in match.groups())
     if not 1 <= month <= 12 or not 1 <= day <= _month_length(year, month):
         raise InvalidInputError(f"'{text}' is not a day of the calendar")
     return days_of(year, month, day)
@@ -81,13 +81,13 @@ def _month_length(year: int, month: int) -> int:
 
 def parse_time(text: str, digits: int = 6) -> int:
     """Return micro- or nanoseconds (`digits` 6 or 9) from midnight. Raises InvalidInputError."""
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         raise InvalidInputError(f"'{text}' is not a time like 22:31:08.123456")
-    hour, minute, second = (int(part or 0) for part in found.groups()[:3])
+    hour, minute, second = (int(part or 0) for part in match.groups()[:3])
     if hour > 23 or minute > 59 or second > 59:
         raise InvalidInputError(f"'{text}' is not a time of the day")
-    fraction = (found.group(4) or "").ljust(9, "0")
+    fraction = (match.group(4) or "").ljust(9, "0")
     if fraction[digits:].strip("0"):
         raise InvalidInputError(f"'{text}' has more than {digits} digits after the point")
     return ((hour * 60 + minute) * 60 + second) * int(10**digits) + int(fraction[:digits])

@@ -1,4 +1,4 @@
-"""Do a partition spec, a sort order or a format version go with a schema?"""
+"""Check partition specs, sort orders and format versions against a schema."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def _check_source(part: PartitionField | SortField, schema: Schema, what: str) -
 def check_new_spec(spec: PartitionSpec, schema: Schema) -> None:
     """Check the spec of a table that is about to be created.
 
-    Beyond `check_added_spec`: a field has a column's name only when it is that column's identity;
-    a source has at most one time transform, and no (source, transform) comes twice. Raises
-    InvalidSchemaError. Source: Java's PartitionSpec.Builder.
+    Beyond `check_added_spec`: a field may have a column's name only if it is the identity of that
+    column; a source has at most one time transform, and each (source, transform) occurs once.
+    Raises InvalidSchemaError. Source: Java's PartitionSpec.Builder.
     """
     check_added_spec(spec, schema)
     seen: set[tuple[tuple[int, ...], str]] = set()
@@ -115,7 +115,7 @@ def check_new_spec(spec: PartitionSpec, schema: Schema) -> None:
 
 
 def is_time_transform(transform: Transform) -> bool:
-    """Tell whether a transform gives years, months, days or hours."""
+    """Return whether a transform computes years, months, days or hours."""
     return isinstance(transform, _TIME_TRANSFORMS)
 
 
@@ -151,9 +151,9 @@ def _check_collisions(spec: PartitionSpec, schema: Schema) -> None:
 
 
 def has_sequential_ids(spec: PartitionSpec) -> bool:
-    """Tell whether field ids count up from 1000, as format v1 needs."""
+    """Return whether field ids count up from 1000, as format v1 requires."""
     return all(
-        part.field_id == FIRST_PARTITION_FIELD_ID + at for at, part in enumerate(spec.fields)
+        part.field_id == FIRST_PARTITION_FIELD_ID + index for index, part in enumerate(spec.fields)
     )
 
 

@@ -13,7 +13,7 @@ _RENAMED = "DataFile.spec_id is now partition_spec_id, as the specification name
 
 
 class DataFileContent(IntEnum):
-    """What a file holds, as written in manifests."""
+    """The content of a file, as stored in manifests."""
 
     DATA = 0
     POSITION_DELETES = 1
@@ -32,7 +32,7 @@ class FileFormat(StrEnum):
 ROW_FORMATS = (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO)
 """The formats of files that have rows."""
 
-ROW_FORMAT_NAMES = tuple(each.lower() for each in ROW_FORMATS)
+ROW_FORMAT_NAMES = tuple(name.lower() for name in ROW_FORMATS)
 """As users, Spark and table properties call them."""
 
 
@@ -51,7 +51,7 @@ DeleteKey: TypeAlias = tuple[str, int | None, str | None]
 def delete_key(
     file_path: str, offset: int | None, referenced: str | None, file_format: FileFormat
 ) -> DeleteKey:
-    """Return what tells a file from all others of a table; many vectors share a Puffin file."""
+    """Return the key that identifies a file in its table; many vectors share a Puffin file."""
     if file_format is FileFormat.PUFFIN:
         return file_path, offset, referenced
     return file_path, None, None
@@ -72,7 +72,7 @@ def only_path(lower: bytes | None, upper: bytes | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A data or delete file: where it is, its partition and its metrics.
+    """A data or delete file: its path, partition and metrics.
 
     `partition` holds canonical values (`spec.values`) in the order of the fields of the spec
     `partition_spec_id`, which is not stored in the entry: its manifest has it. Sizes are bytes,
@@ -108,7 +108,7 @@ class DataFile:
 
     @property
     def key(self) -> DeleteKey:
-        """What tells it from all other files of a table."""
+        """Identifies the file within its table."""
         return delete_key(
             self.file_path, self.content_offset, self.referenced_data_file, self.file_format
         )
@@ -121,18 +121,18 @@ class DataFile:
 
 
 # The keyword of this name keeps working for those who build files for `overwrite_files`.
-_made = DataFile.__init__
+_init = DataFile.__init__
 
 
-@wraps(_made)
-def _made_by_either_name(self: DataFile, *given: Any, **named: Any) -> None:  # any field's value
+@wraps(_init)
+def _init_by_either_name(self: DataFile, *args: Any, **named: Any) -> None:  # any field's value
     if "spec_id" in named:
         warnings.warn(_RENAMED, DeprecationWarning, stacklevel=2)
         named["partition_spec_id"] = named.pop("spec_id")
-    _made(self, *given, **named)
+    _init(self, *args, **named)
 
 
-DataFile.__init__ = _made_by_either_name  # type: ignore[method-assign]
+DataFile.__init__ = _init_by_either_name  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True)

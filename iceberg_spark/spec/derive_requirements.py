@@ -13,22 +13,22 @@ from iceberg_spark.spec.snapshot import MAIN_BRANCH
 def requirements_for(
     base: TableMetadata | None, updates: Iterable[u.TableUpdate], *, replace: bool = False
 ) -> tuple[r.TableRequirement, ...]:
-    """Return what must not have changed since `base` for the updates to be right.
+    """Return the requirements under which updates that were computed on `base` are still valid.
 
-    Without a base the table must not exist. `replace` is for replacing the whole table, which
-    only needs that no id is given twice. A v1 table without uuid has no uuid requirement.
+    Without a base the table must not exist. `replace` replaces the whole table, which only
+    requires that no id is assigned twice. A v1 table without uuid has no uuid requirement.
     """
     if base is None:
         return (r.AssertCreate(),)
-    found: dict[r.TableRequirement, None] = {}
+    requirements: dict[r.TableRequirement, None] = {}
     if base.table_uuid:
-        found[r.AssertTableUuid(base.table_uuid)] = None
+        requirements[r.AssertTableUuid(base.table_uuid)] = None
     for update in updates:
         needed = _for_ids(base, update)
-        found.update(dict.fromkeys(needed))
+        requirements.update(dict.fromkeys(needed))
         if not replace:
-            found.update(dict.fromkeys(_for_state(base, update)))
-    return tuple(found)
+            requirements.update(dict.fromkeys(_for_state(base, update)))
+    return tuple(requirements)
 
 
 def _for_ids(base: TableMetadata, update: u.TableUpdate) -> Iterator[r.TableRequirement]:
@@ -63,7 +63,7 @@ def _for_state(base: TableMetadata, update: u.TableUpdate) -> Iterator[r.TableRe
 
 
 def _branches(base: TableMetadata) -> Iterator[r.TableRequirement]:
-    """A branch that moves could write with what is being removed."""
+    """Require that branches did not move: they could use what the updates remove."""
     for name, ref in base.refs.items():
         if ref.is_branch and name != MAIN_BRANCH:
             yield r.AssertRefSnapshotId(name, ref.snapshot_id)

@@ -1,7 +1,7 @@
-"""What a table's earlier schemas say about how its files may differ from a schema.
+"""How a table's earlier schemas make names in its files differ from the current schema.
 
-Field ids make files of every schema readable. Readers that look at names too (a row group filter,
-a reader without ids) have to know which names can mislead.
+Field ids make files of every schema readable. Readers that use names (a row group filter, a
+reader without ids) need to know which names are misleading.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _WIDER: Mapping[type, type] = {IntegerType: LongType, FloatType: DoubleType}
 
 @dataclass(frozen=True, slots=True)
 class FieldHistory:
-    """Field ids of a schema (nested ones too) by what happened to them; empty: nothing.
+    """Ids of a schema's fields, nested ones included, by their history.
 
-    `renamed`: files may have the field under another name. `shared`: its name may be another
-    field's in a file. `younger`: some schema lacks it. `retyped`: its type changed other than
-    int to long, float to double, decimal to a wider one.
+    `renamed`: files may contain the field under another name. `shared`: in some file the name
+    may belong to another field. `younger`: some schema lacks the field. `retyped`: its type
+    changed in another way than int to long, float to double, decimal to a wider decimal.
     """
 
     renamed: frozenset[int] = frozenset()
@@ -49,18 +49,18 @@ UNCHANGED = FieldHistory()
 def field_history(schema: Schema, schemas: Mapping[int, Schema]) -> FieldHistory:
     """Compare a schema with all schemas of its table.
 
-    Names are compared as full names without regard to case. A name that is no plain word counts
-    as renamed, because Java writes it changed into files. Where schemas were removed from the
-    metadata (their ids have a gap) every name may mislead.
+    Full names are compared, ignoring case. A name with special characters counts as renamed,
+    because Java escapes it in files. If schemas were removed from the metadata (their ids have a
+    gap), every name may be misleading.
     """
     if list(schemas) == [0] and schemas[0] is schema:
         return _of_first(schema)
     everything = frozenset(schema.field_ids)
     complete = set(schemas) >= set(range(max(schemas, default=-1) + 1))
     owners: defaultdict[str, set[int]] = defaultdict(set)
-    for each in (schema, *schemas.values()):
-        for field_id in each.field_ids:
-            owners[_name(each, field_id)].add(field_id)
+    for version in (schema, *schemas.values()):
+        for field_id in version.field_ids:
+            owners[_name(version, field_id)].add(field_id)
     if not complete:
         return FieldHistory(everything, everything, everything, _retyped(schema, schemas.values()))
     return FieldHistory(
@@ -99,21 +99,23 @@ def _is_plain(schema: Schema, field_id: int) -> bool:
 
 
 def _retyped(schema: Schema, others: Iterable[Schema]) -> frozenset[int]:
-    found = set()
+    retyped = set()
     for other in others:
         for field_id in schema.field_ids:
             was = other.get(field_id)
             if was is not None and not _is_alike(was.field_type, schema.find_type(field_id)):
-                found.add(field_id)
-    return frozenset(found)
+                retyped.add(field_id)
+    return frozenset(retyped)
 
 
-def _is_alike(one: IcebergType, other: IcebergType) -> bool:
-    match one, other:
+def _is_alike(before: IcebergType, after: IcebergType) -> bool:
+    match before, after:
         case (StructType(), StructType()) | (ListType(), ListType()) | (MapType(), MapType()):
-            return True  # what is inside is compared by itself
+            return True  # nested fields are compared separately
         case DecimalType(scale=scale), DecimalType(scale=scale_now):
             return scale == scale_now
         case _:
-            widened = _WIDER.get(type(one)) is type(other) or _WIDER.get(type(other)) is type(one)
-            return one == other or widened
+            widened = _WIDER.get(type(before)) is type(after) or _WIDER.get(type(after)) is type(
+                before
+            )
+            return before == after or widened

@@ -2,8 +2,8 @@
 
 Java binds each spec, former ones too, to the current schema when it loads a table, and fails if a
 field has the name of a column that is not its source (PartitionSpec.Builder.checkAndAddPartition-
-Name). The rule for new names is stricter, as it is where Java creates a table: the field has to be
-the identity of that very column. A void field stands for a field that was removed.
+Name). The rule for new names is stricter, like Java's for new tables: the field has to be the
+identity of that very column. A void field stands for a field that was removed.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class _Clash:
 def check_field_names(before: TableMetadata | None, after: TableMetadata) -> None:
     """Refuse a change that gives a column the name of a partition field, or the other way round.
 
-    What the table had before is tolerated: another library made it, and it can be read. Raises
-    InvalidSchemaError naming column, field and spec.
+    Clashes that exist already are tolerated: another library created them, and the table is
+    readable. Raises InvalidSchemaError naming column, field and spec.
     """
     if before is not None and (
         before.schema is after.schema and before.partition_specs is after.partition_specs
     ):
         return
-    known = set() if before is None else {clash for clash, _ in _clashes(before)}
+    former_clashes = set() if before is None else {clash for clash, _ in _clashes(before)}
     for clash, spec_id in _clashes(after):
-        if clash not in known:
+        if clash not in former_clashes:
             raise InvalidSchemaError(_text(clash, spec_id, after))
 
 
@@ -69,12 +69,12 @@ def _may_share(part: PartitionField, column_id: int, schema: Schema) -> bool:
 
 
 def _text(clash: _Clash, spec_id: int, metadata: TableMetadata) -> str:
-    names = (metadata.schema.find_column_name(each) for each in clash.source_ids)
+    names = (metadata.schema.find_column_name(source_id) for source_id in clash.source_ids)
     source = ", ".join(filter(None, names))
     text = (
         f"Column '{clash.name}' and partition field '{clash.name}' of spec {spec_id}, which is "
-        f"{clash.transform} of column '{source}', can't have one name: only the identity of that "
-        "very column may. Choose another name"
+        f"{clash.transform} of column '{source}', can't share a name: only the identity of "
+        "that column may. Choose another name"
     )
     if spec_id == metadata.default_spec_id:
         return text

@@ -1,9 +1,9 @@
-"""Floats among Python's values: what is the same, and what comes before what.
+"""Identity and order of Python floats.
 
-Three rules. *Identity* tells the values of partitions and keys apart: NaN is one, -0.0 and 0.0 are
-two (Java: StructLikeWrapper). The *total order* is that of bounds and sort orders: -0.0 before
-0.0, NaN after every number (specification, "Sorting"). *Comparison* is that of predicates: as the
-total order, with -0.0 equal to 0.0 (Spark). `arrow.floats` says them over arrays.
+Three rules. *Identity* compares the values of partitions and keys: NaN equals NaN, -0.0 differs
+from 0.0 (Java: StructLikeWrapper). The *total order* is that of bounds and sort orders: -0.0 before
+0.0, NaN after every number (specification, "Sorting"). *Comparison* is that of predicates: the
+total order, but -0.0 equals 0.0 (Spark). `arrow.floats` implements them for arrays.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def is_nan(value: object) -> bool:
 
 
 def identity(value: object) -> object:
-    """Return a hashable that equals that of the same value only; what is no float as it is."""
+    """Return a hashable that equals only that of the same value; non-floats are unchanged."""
     if not isinstance(value, float):
         return value
     return struct.pack("<d", math.nan if math.isnan(value) else value)

@@ -1,4 +1,4 @@
-"""What tables of each format version have: the one place that compares versions."""
+"""The features of each format version: the only place that compares versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class FormatVersion:
     """The rules of one format version (specification: "Format Versioning", appendix E).
 
-    `is_written` says whether this library writes such tables, or only reads them. Structs of
+    `is_written`: this library writes such tables, not only reads them. Structs of
     manifests and manifest lists are laid out by version in `manifest/schemas`.
     """
 
@@ -24,7 +24,7 @@ class FormatVersion:
     needs_sequential_partition_ids: bool
     """Partition field ids are 1000, 1001, ...: a field that is removed becomes void."""
     has_deletion_vectors: bool
-    """New deletes by position are deletion vectors; position delete files are only kept."""
+    """New position deletes are deletion vectors; existing position delete files stay valid."""
     has_row_lineage: bool
     has_defaults: bool
     has_new_types: bool
@@ -72,12 +72,12 @@ _V3 = FormatVersion(
     has_defaults=True,
     has_new_types=True,
 )
-FORMAT_VERSIONS = {each.number: each for each in (_V1, _V2, _V3)}
+FORMAT_VERSIONS = {version.number: version for version in (_V1, _V2, _V3)}
 WRITTEN = tuple(number for number, rules in FORMAT_VERSIONS.items() if rules.is_written)
 WRITTEN_VERSIONS = ", ".join(map(str, WRITTEN))
-READ_VERSIONS = ", ".join(str(each) for each in FORMAT_VERSIONS)
+READ_VERSIONS = ", ".join(map(str, FORMAT_VERSIONS))
 
 
 def rules_of(format_version: int) -> FormatVersion:
-    """Return the rules of a version that `FORMAT_VERSIONS` has (metadata of others isn't read)."""
+    """Return the rules of a version of `FORMAT_VERSIONS` (metadata of others is not read)."""
     return FORMAT_VERSIONS[format_version]

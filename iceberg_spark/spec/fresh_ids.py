@@ -27,8 +27,8 @@ def assign_fresh_ids(
 
     def next_id(old: int) -> int:
         name = schema.find_column_name(old)
-        known = None if base is None or name is None else base.find_id(name)
-        return next(numbers) if known is None else known
+        base_id = None if base is None or name is None else base.find_id(name)
+        return next(numbers) if base_id is None else base_id
 
     fields = _fields(schema.fields, next_id)
     fresh = Schema(*fields)
@@ -71,9 +71,9 @@ def reassign_spec(spec: PartitionSpec, schema: Schema, fresh: Schema) -> Partiti
         replace(
             part,
             source_ids=_sources(part.source_ids, schema, fresh, f"partition field '{part.name}'"),
-            field_id=FIRST_PARTITION_FIELD_ID + at,
+            field_id=FIRST_PARTITION_FIELD_ID + index,
         )
-        for at, part in enumerate(spec.fields)
+        for index, part in enumerate(spec.fields)
     )
     return PartitionSpec(0, fields, spec.extra)
 
@@ -100,7 +100,7 @@ def _sources(
 
 def _source(source_id: int, schema: Schema, fresh: Schema, what: str) -> int:
     name = schema.find_column_name(source_id)
-    found = None if name is None else fresh.find_id(name)
-    if found is None:
+    fresh_id = None if name is None else fresh.find_id(name)
+    if fresh_id is None:
         raise InvalidSchemaError(f"The source column {source_id} of {what} is not in the schema")
-    return found
+    return fresh_id

@@ -101,16 +101,16 @@ def int_list(node: Any, what: str) -> tuple[int, ...]:
     return tuple(as_int(part, what) for part in as_list(node, what))
 
 
-def each(node: Any, what: str, read: Callable[[Any], T]) -> tuple[T, ...]:
-    """Read every element of an array; errors say which one.
+def parse_array(node: Any, what: str, read: Callable[[Any], T]) -> tuple[T, ...]:
+    """Read every element of an array; errors name the index.
 
-    `read` is asked again after an error: names of places are made for errors only.
+    After an error all elements are read again, to format their paths only in that case.
     """
     nodes = as_list(node, what)
     try:
         return tuple(map(read, nodes))
     except IcebergError:
-        return tuple(located(f"{what}[{at}]", read, part) for at, part in enumerate(nodes))
+        return tuple(located(f"{what}[{index}]", read, part) for index, part in enumerate(nodes))
 
 
 def located(where: str, read: Callable[[Any], T], node: Any) -> T:
@@ -121,24 +121,24 @@ def located(where: str, read: Callable[[Any], T], node: Any) -> T:
         raise type(cause)(f"{where}: {cause}") from cause
 
 
-def unknown_members(node: Mapping[str, Any], known: Collection[str]) -> dict[str, Any] | None:
-    """Return the members that we don't know, None when there are none.
+def unknown_members(node: Mapping[str, Any], known_names: Collection[str]) -> dict[str, Any] | None:
+    """Return the members that this library doesn't know, None if there are none.
 
     Raises CorruptFileError for one that is nested too deeply to be written again.
     """
-    if isinstance(known, frozenset) and known.issuperset(node):
+    if isinstance(known_names, frozenset) and known_names.issuperset(node):
         return None
-    found = {key: value for key, value in node.items() if key not in known} or None
-    if found is not None:
-        check_depth(found)
-    return found
+    unknown = {key: value for key, value in node.items() if key not in known_names} or None
+    if unknown is not None:
+        check_depth(unknown)
+    return unknown
 
 
 def check_depth(node: Any) -> None:
-    """Raise CorruptFileError for JSON that is nested too deeply for what reads it."""
+    """Raise CorruptFileError for JSON that is nested too deeply to be read."""
     level = [node]
     for _ in range(_MOST_LEVELS):
-        below = [child for one in level for child in _children(one)]
+        below = [child for parent in level for child in _children(parent)]
         level = [child for child in below if isinstance(child, dict | list)]
         if not level:
             return

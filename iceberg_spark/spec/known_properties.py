@@ -1,4 +1,4 @@
-"""Names of table properties that Iceberg knows, to tell misspelt ones (Java: TableProperties)."""
+"""Names of the table properties of Iceberg, to detect misspelt ones (Java: TableProperties)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from iceberg_spark.spec.nearest import nearest
 
 _SPACES = ("commit.", "history.", "read.", "write.")
-KNOWN = frozenset((
+_PROPERTIES = frozenset((
     "write.delete.format.default", "write.metadata.metrics.max-inferred-column-defaults",
     "commit.manifest-merge.enabled", "commit.manifest.min-count-to-merge",
     "commit.manifest.target-size-bytes", "commit.retry.max-wait-ms", "commit.retry.min-wait-ms",
@@ -62,16 +62,16 @@ KNOWN = frozenset((
 ))  # fmt: skip
 """Every name in these spaces; those that end with a dot are followed by a column's name."""
 
-_COLUMNS = tuple(name for name in KNOWN if name.endswith("."))
+_COLUMNS = tuple(name for name in _PROPERTIES if name.endswith("."))
 
 
 def property_warnings(properties: Mapping[str, str]) -> list[str]:
-    """Return a warning for each property without effect, or whose files few engines can read.
+    """Return a warning for each property without effect or with files that few engines can read.
 
-    Engines have properties of their own, so nobody refuses these; Java says nothing at all.
+    Unknown properties are allowed, because engines define their own; Java does not warn at all.
     """
     unknown = [
-        _told(name) for name in properties if name.startswith(_SPACES) and not _is_known(name)
+        _warning(name) for name in properties if name.startswith(_SPACES) and not _is_known(name)
     ]
     rare = [name for name in _PARQUET_CODECS if properties.get(name, "").lower() == "brotli"]
     return unknown + [f"Table property '{name}' = 'brotli': {_BROTLI}" for name in rare]
@@ -85,10 +85,10 @@ _BROTLI = (
 
 
 def _is_known(name: str) -> bool:
-    return name in KNOWN or name.startswith(_COLUMNS)
+    return name in _PROPERTIES or name.startswith(_COLUMNS)
 
 
-def _told(name: str) -> str:
-    close = nearest(name, KNOWN)
+def _warning(name: str) -> str:
+    close = nearest(name, _PROPERTIES)
     meant = f"; did you mean '{close}'?" if close else ""
-    return f"Table property '{name}' is none that Iceberg knows, and has no effect here{meant}"
+    return f"Table property '{name}' is unknown to Iceberg and has no effect here{meant}"

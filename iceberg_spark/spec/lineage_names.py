@@ -1,7 +1,7 @@
-"""Names that columns of tables don't take, since rows of version 3 have them: `_row_id` and more.
+"""Column names that tables can't use, because they are row lineage columns in format version 3.
 
-The specification reserves the field ids only. A table that has such a column already, made by
-another library, stays readable.
+The specification reserves only the field ids. A table of another library that has such a column
+already stays readable.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from iceberg_spark.spec.types import NestedField
 
 
 def check_new_names(before: Schema | None, after: Schema) -> None:
-    """Refuse a column that gets a name of row lineage (InvalidSchemaError); one may keep it."""
-    known = set() if before is None else {(one.field_id, one.name) for one in before.fields}
+    """Refuse new columns with a name of row lineage. Raises InvalidSchemaError."""
+    former_names = (
+        set() if before is None else {(field.field_id, field.name) for field in before.fields}
+    )
     for field in _taken(after):
-        if (field.field_id, field.name) not in known:
+        if (field.field_id, field.name) not in former_names:
             raise InvalidSchemaError(
                 f"A column can't be named '{field.name}': rows of format version 3 have a metadata "
                 "column of that name; choose another name"

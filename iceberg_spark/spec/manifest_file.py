@@ -53,7 +53,7 @@ class ManifestFile:
 
     @property
     def version(self) -> ManifestVersion:
-        """What its entries read as: the file, and the numbers that they inherit from the list.
+        """Identifies its decoded entries: the file and the numbers inherited from the list.
 
         A retried commit lists the same file again, with other numbers.
         """

@@ -29,7 +29,7 @@ class TableMetadata:
 
     Mappings are ordered as in the file. `current_snapshot_id` is None for an empty table (a
     stored -1 reads as None). `statistics`, `partition_statistics` and `encryption_keys` are
-    carried as their JSON objects; `extra` holds top-level JSON members that we don't know.
+    carried as their JSON objects; `extra` holds unknown top-level JSON members.
     """
 
     format_version: int
@@ -59,7 +59,7 @@ class TableMetadata:
 
     @property
     def rules(self) -> FormatVersion:
-        """What tables of this format version have."""
+        """The features of this format version."""
         return rules_of(self.format_version)
 
     @property
@@ -91,7 +91,7 @@ class TableMetadata:
         except KeyError:
             raise NoSuchSnapshotError(
                 f"No snapshot {snapshot_id} in {self.location}; it may have expired: "
-                "look at the table's history for those that are there"
+                "the table's history lists the existing ones"
             ) from None
 
     def branch_head(self, branch: str | None = None) -> Snapshot | None:

@@ -16,9 +16,9 @@ from iceberg_spark.spec.json_node import (
     as_long,
     as_object,
     as_text,
-    each,
     located,
     optional,
+    parse_array,
     parse_json,
     required,
     text_map,
@@ -66,12 +66,12 @@ def metadata_from_json(
 ) -> TableMetadata:
     """Parse and validate a metadata file of format v1, v2 or v3 (not compressed).
 
-    `source` is the file's location, put in front of every message; `decoded` does what
-    `metadata_from_dict` does, and may know a former version. A v1 file without
-    `table-uuid` has the uuid "". Raises CorruptFileError for JSON that is truncated, has wrong
-    types, lacks a required field or contradicts itself, UnsupportedError for a format version or
-    type that this library doesn't know, InvalidSchemaError for a schema, spec or sort order that
-    breaks a rule.
+    `source` is the file's location, the start of every message. `decoded` replaces
+    `metadata_from_dict`, for example by a function that reuses the previous version. A v1 file
+    without `table-uuid` has the uuid "". Raises CorruptFileError for JSON that is truncated, has
+    wrong types, lacks a required field or contradicts itself, UnsupportedError for an unknown
+    format version or type, InvalidSchemaError for a schema, spec or sort order that breaks a
+    rule.
     """
     try:
         return (decoded or metadata_from_dict)(parse_json(text, "The table metadata"))
@@ -148,7 +148,7 @@ def _location(members: Mapping[str, Any]) -> str:
 
 
 def _each_of(members: Mapping[str, Any], key: str, read: Any) -> tuple[Any, ...]:
-    return each(members.get(key) or [], f"'{key}'", read)
+    return parse_array(members.get(key) or [], f"'{key}'", read)
 
 
 def _repeated(
@@ -157,8 +157,8 @@ def _repeated(
     """Read a list that the versions of a table have nearly in common."""
     nodes = members.get(key) or []
     if former is None or not isinstance(nodes, list):
-        return each(nodes, f"'{key}'", read)
-    return former.each(version, key, nodes, read)
+        return parse_array(nodes, f"'{key}'", read)
+    return former.parse_array(version, key, nodes, read)
 
 
 def _schemas(
@@ -184,9 +184,9 @@ def _specs(members: Mapping[str, Any], version: int) -> tuple[dict[int, Partitio
 def _last_partition_id(
     members: Mapping[str, Any], version: int, specs: Mapping[int, PartitionSpec]
 ) -> int:
-    found: int | None = _required_since(2, members, version, "last-partition-id", as_int)
-    if found is not None:
-        return found
+    stored_id: int | None = _required_since(2, members, version, "last-partition-id", as_int)
+    if stored_id is not None:
+        return stored_id
     return max(
         (spec.last_assigned_field_id for spec in specs.values()),
         default=FIRST_PARTITION_FIELD_ID - 1,
@@ -205,12 +205,12 @@ def _snapshots(
     members: Mapping[str, Any], version: int, former: FormerEntries | None
 ) -> dict[int, Snapshot]:
     read = partial(snapshot_from_dict, format_version=version)
-    found = _repeated(members, "snapshots", version, read, former)
-    return by_id(found, lambda snapshot: snapshot.snapshot_id, "snapshots")
+    snapshots = _repeated(members, "snapshots", version, read, former)
+    return by_id(snapshots, lambda snapshot: snapshot.snapshot_id, "snapshots")
 
 
 def _refs(members: Mapping[str, Any], current: int | None) -> dict[str, SnapshotRef]:
-    """Read `refs`; there is always a main branch when there is a current snapshot."""
+    """Read `refs`; a table with a current snapshot always has a main branch."""
     nodes = optional(members, "refs", as_object) or {}
     refs = {
         name: located(f"Reference '{name}'", ref_from_dict, node) for name, node in nodes.items()

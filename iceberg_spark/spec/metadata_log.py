@@ -17,10 +17,10 @@ def add_metadata_log_entry(
     """Log the metadata file that is being replaced.
 
     At most `max_versions` (at least one) entries stay, the newest ones. Returns the metadata and
-    the entries that fell out; their files may be deleted when
-    `write.metadata.delete-after-commit.enabled` says so. Source: Java's
+    the dropped entries; with `write.metadata.delete-after-commit.enabled` their files may be
+    deleted. Source: Java's
     TableMetadata.Builder.addPreviousFile.
     """
     log = (*metadata.metadata_log, MetadataLogEntry(previous_location, previous_updated_ms))
-    at = max(0, len(log) - max(1, max_versions))
-    return replace(metadata, metadata_log=log[at:]), log[:at]
+    overflow = max(0, len(log) - max(1, max_versions))
+    return replace(metadata, metadata_log=log[overflow:]), log[:overflow]

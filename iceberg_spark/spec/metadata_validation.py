@@ -11,19 +11,19 @@ from iceberg_spark.spec.compatibility import check_order, check_spec
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 
-CLOCK_TOLERANCE_MS = 60_000  # commits come from machines whose clocks differ (Java: ONE_MINUTE)
+CLOCK_TOLERANCE_MS = 60_000  # clocks of committing machines differ (Java: ONE_MINUTE)
 T = TypeVar("T")
 
 
 def by_id(items: Iterable[T], key: Callable[[T], int], what: str) -> dict[int, T]:
-    """Index by id. Raises CorruptFileError for an id that comes twice."""
-    found: dict[int, T] = {}
+    """Index by id. Raises CorruptFileError for a repeated id."""
+    indexed: dict[int, T] = {}
     for item in items:
         number = key(item)
-        if number in found:
+        if number in indexed:
             raise CorruptFileError(f"Two {what} have the id {number}")
-        found[number] = item
-    return found
+        indexed[number] = item
+    return indexed
 
 
 def validate(metadata: TableMetadata) -> None:
@@ -39,14 +39,14 @@ def validate(metadata: TableMetadata) -> None:
 
 
 def _check_defaults(metadata: TableMetadata) -> None:
-    for key, number, known in (
+    for key, number, available in (
         ("current-schema-id", metadata.current_schema_id, metadata.schemas),
         ("default-spec-id", metadata.default_spec_id, metadata.partition_specs),
         ("default-sort-order-id", metadata.default_sort_order_id, metadata.sort_orders),
     ):
-        if number not in known:
-            ids = ", ".join(str(one) for one in known) or "none"
-            raise CorruptFileError(f"'{key}' is {number}, but the ids there are: {ids}")
+        if number not in available:
+            ids = ", ".join(str(available_id) for available_id in available) or "none"
+            raise CorruptFileError(f"'{key}' is {number}, but the existing ids are: {ids}")
     check_spec(metadata.spec, metadata.schema)
     check_order(metadata.sort_order, metadata.schema)
 

@@ -22,7 +22,7 @@ def duration(seconds: float) -> dict[str, Any]:
 
 
 def who_reports() -> dict[str, str]:
-    """Return what a report says about its sender."""
+    """Return the report's metadata about its sender."""
     try:
         number = version("iceberg-spark")
     except PackageNotFoundError:  # on a PYTHONPATH, not installed

@@ -15,9 +15,9 @@ from iceberg_spark.spec.json_node import (
     as_object,
     as_text,
     check_depth,
-    each,
     located,
     optional,
+    parse_array,
     parse_json,
     required,
 )
@@ -45,40 +45,44 @@ class NameMapping:
 
     def find(self, *path: str) -> MappedField | None:
         """Return the mapping of a path of names, one per level, or None."""
-        below, found = self.fields, None
+        below, mapped = self.fields, None
         for name in path:
-            found = next((one for one in below if name in one.names), None)
-            if found is None:
+            mapped = next((field for field in below if name in field.names), None)
+            if mapped is None:
                 return None
-            below = found.fields
-        return found
+            below = mapped.fields
+        return mapped
 
     def field_id(self, *path: str) -> int | None:
         """Return the field id of a path of names, or None."""
-        found = self.find(*path)
-        return None if found is None else found.field_id
+        mapped = self.find(*path)
+        return None if mapped is None else mapped.field_id
 
     def names_by_id(self) -> dict[int, tuple[str, ...]]:
         """Return the names of every mapped field by its id."""
-        return {one.field_id: one.names for one in _flat(self.fields) if one.field_id is not None}
+        return {
+            field.field_id: field.names
+            for field in _flat(self.fields)
+            if field.field_id is not None
+        }
 
 
 def _flat(fields: Iterable[MappedField]) -> Iterable[MappedField]:
-    for one in fields:
-        yield one
-        yield from _flat(one.fields)
+    for field in fields:
+        yield field
+        yield from _flat(field.fields)
 
 
 def parse(text: str) -> NameMapping:
     """Return the mapping of the property `schema.name-mapping.default`.
 
-    Raises CorruptFileError for text that is no such JSON, a name that stands for two fields of
-    one level, or an id that is used twice.
+    Raises CorruptFileError for text that is not such JSON, a name that stands for two fields of
+    one level, or an id that occurs twice.
     """
     node = parse_json(text, _SOURCE)
     located(_SOURCE, check_depth, node)
     mapping = NameMapping(located(_SOURCE, _fields, node))
-    ids = [one.field_id for one in _flat(mapping.fields) if one.field_id is not None]
+    ids = [field.field_id for field in _flat(mapping.fields) if field.field_id is not None]
     twice = _repeated(ids)
     if twice is not None:
         raise CorruptFileError(f"{_SOURCE}: field id {twice} is used twice")
@@ -86,8 +90,8 @@ def parse(text: str) -> NameMapping:
 
 
 def _fields(node: Any) -> tuple[MappedField, ...]:
-    fields = each(node, "It", _field)
-    names = [name for one in fields for name in one.names]
+    fields = parse_array(node, "It", _field)
+    names = [name for field in fields for name in field.names]
     twice = _repeated(names)
     if twice is not None:
         raise CorruptFileError(f"Two fields have the name '{twice}'")
@@ -110,15 +114,15 @@ def _field(node: Any) -> MappedField:
 
 def to_json(mapping: NameMapping) -> str:
     """Return the compact JSON text of a mapping."""
-    nodes = [_to_dict(one) for one in mapping.fields]
+    nodes = [_to_dict(field) for field in mapping.fields]
     return json.dumps(nodes, ensure_ascii=False, separators=(",", ":"))
 
 
-def _to_dict(one: MappedField) -> dict[str, Any]:
-    node: dict[str, Any] = {} if one.field_id is None else {"field-id": one.field_id}
-    node["names"] = list(one.names)
-    if one.fields:
-        node["fields"] = [_to_dict(below) for below in one.fields]
+def _to_dict(field: MappedField) -> dict[str, Any]:
+    node: dict[str, Any] = {} if field.field_id is None else {"field-id": field.field_id}
+    node["names"] = list(field.names)
+    if field.fields:
+        node["fields"] = [_to_dict(below) for below in field.fields]
     return node
 
 
@@ -129,5 +133,5 @@ def from_schema(schema: Schema) -> NameMapping:
 
 def from_field(child: NestedField) -> MappedField:
     """Return the mapping where a field and all below it have their present names."""
-    below = tuple(from_field(one) for one in child_fields(child.field_type))
+    below = tuple(from_field(field) for field in child_fields(child.field_type))
     return MappedField((child.name,), child.field_id, below)

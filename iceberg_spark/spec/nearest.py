@@ -1,4 +1,4 @@
-"""Which known name a mistaken one comes nearest to: the end of many error messages."""
+"""Suggest the name that a misspelt name is closest to, for error messages."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ _CLOSE = 0.6
 _SHOWN = 40
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'id'?" for a name that comes near to a known one, else nothing.
+def did_you_mean(name: str, known_names: Iterable[str]) -> str:
+    """Return "; did you mean 'id'?" for a name that is close to a known one, else "".
 
-    A name that differs by case only is told so, since case counts.
+    If a known name differs only by case, the suggestion points out that case matters.
     """
-    names = list(known)
-    cased = next((one for one in names if one.lower() == name.lower() and one != name), None)
+    candidates = list(known_names)
+    cased = next(
+        (
+            known_name
+            for known_name in candidates
+            if known_name.lower() == name.lower() and known_name != name
+        ),
+        None,
+    )
     if cased is not None:
         return f"; did you mean '{cased}'? They differ by case only, and case counts here"
-    close = nearest(name, names)
+    close = nearest(name, candidates)
     return f"; did you mean '{close}'?" if close else ""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is nearest, whatever its case, None where none is near."""
-    lower = {one.lower(): one for one in known}
+def nearest(name: str, known_names: Iterable[str]) -> str | None:
+    """Return the closest known name, ignoring case, or None if none is close."""
+    lower = {known_name.lower(): known_name for known_name in known_names}
     close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=_CLOSE)
     return lower[close[0]] if close else None
 

@@ -48,16 +48,16 @@ def new_table_updates(
 ) -> tuple[TableUpdate, ...]:
     """Return the updates that create a table.
 
-    Column ids are assigned anew, spec and sort order follow by column name; partition field ids
+    Columns get new ids, spec and sort order follow by column name; partition field ids
     count from 1000. The format version is the argument, or the property `format-version`, or 2;
     that property is not stored. Raises InvalidSchemaError for a schema, spec or order that
     breaks a rule, InvalidOptionError for a reserved property or a bad value.
     """
-    given = dict(properties or {})
-    version = _format_version(given, format_version)
-    given.pop(FORMAT_VERSION, None)
-    check_known_values(given)
-    _check_metrics_columns(given, schema)
+    stored = dict(properties or {})
+    version = _format_version(stored, format_version)
+    stored.pop(FORMAT_VERSION, None)
+    check_known_values(stored)
+    _check_metrics_columns(stored, schema)
     check_new_names(None, schema)
     fresh = assign_fresh_ids(schema)
     return (
@@ -70,7 +70,7 @@ def new_table_updates(
         AddSortOrder(reassign_order(order, schema, fresh)),
         SetDefaultSortOrder(),
         SetLocation(location),
-        SetProperties(given),
+        SetProperties(stored),
     )
 
 
@@ -83,11 +83,12 @@ def _check_metrics_columns(properties: Mapping[str, str], schema: Schema) -> Non
             )
 
 
-def _format_version(properties: Mapping[str, str], asked: int | None) -> int:
-    stated = int_property(properties, FORMAT_VERSION, asked or DEFAULT_FORMAT_VERSION)
-    if asked is not None and asked != stated:
+def _format_version(properties: Mapping[str, str], format_version: int | None) -> int:
+    stated = int_property(properties, FORMAT_VERSION, format_version or DEFAULT_FORMAT_VERSION)
+    if format_version is not None and format_version != stated:
         raise InvalidOptionError(
-            f"Property '{FORMAT_VERSION}' is {stated}, but format version {asked} is asked for"
+            f"Property '{FORMAT_VERSION}' is {stated}, "
+            f"but the requested format version is {format_version}"
         )
     return stated
 

@@ -28,21 +28,21 @@ def split_list(text: str) -> tuple[str, ...]:
 def known_options(
     options: Mapping[str, str], names: Iterable[str], prefixes: tuple[str, ...]
 ) -> dict[str, str]:
-    """Return options of these names by their names in lower case, without storage properties.
+    """Return options by lower-case name, without storage properties.
 
-    Raises InvalidOptionError for an unknown one, naming the nearest known one, if one is near.
+    Raises InvalidOptionError for an unknown one, suggesting the closest known name.
     """
-    known = {name.lower(): name for name in names}
-    given: dict[str, str] = {}
+    names_by_lower = {name.lower(): name for name in names}
+    values: dict[str, str] = {}
     for key, value in options.items():
         lower = key.lower()
-        if lower in known:
-            given[lower] = value
+        if lower in names_by_lower:
+            values[lower] = value
         elif lower != "path" and not lower.startswith((*prefixes, *STORAGE_PREFIXES)):
-            close = nearest(key, [*known.values(), *prefixes])
+            close = nearest(key, [*names_by_lower.values(), *prefixes])
             advice = "remove it" if close is None else f"did you mean '{close}'?"
             raise InvalidOptionError(f"Unknown option '{key}'; {advice}")
-    return given
+    return values
 
 
 def option_path(options: Mapping[str, str]) -> str:
@@ -57,7 +57,7 @@ def option_path(options: Mapping[str, str]) -> str:
 
 
 def options_under(options: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Return what stands behind a prefix, which is taken off."""
+    """Return the options with a prefix, which is removed from their names."""
     return {
         key[len(prefix) :]: value
         for key, value in options.items()
@@ -66,13 +66,13 @@ def options_under(options: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 
 def options_with_prefix(options: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
-    """Return the options that begin so, as they are."""
+    """Return the options with one of the prefixes, unchanged."""
     return {key: value for key, value in options.items() if key.lower().startswith(prefixes)}
 
 
-def integer_option(given: Mapping[str, str], name: str) -> int | None:
-    """Return a whole number, None where it was not said. Raises InvalidOptionError."""
-    text = given.get(name.lower())
+def integer_option(options: Mapping[str, str], name: str) -> int | None:
+    """Return an integer, None if the option is not set. Raises InvalidOptionError."""
+    text = options.get(name.lower())
     if text is None:
         return None
     try:
@@ -81,17 +81,17 @@ def integer_option(given: Mapping[str, str], name: str) -> int | None:
         raise InvalidOptionError(f"Option '{name}' must be a whole number, not '{text}'") from None
 
 
-def positive_option(given: Mapping[str, str], name: str) -> int | None:
-    """Return a whole number above 0, None where it was not said. Raises InvalidOptionError."""
-    value = integer_option(given, name)
+def positive_option(options: Mapping[str, str], name: str) -> int | None:
+    """Return an integer above 0, None if the option is not set. Raises InvalidOptionError."""
+    value = integer_option(options, name)
     if value is not None and value <= 0:
         raise InvalidOptionError(f"Option '{name}' must be above 0, not {value}")
     return value
 
 
-def boolean_option(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+def boolean_option(options: Mapping[str, str], name: str, *, default: bool) -> bool:
     """Return true or false. Raises InvalidOptionError for another word."""
-    text = given.get(name.lower())
+    text = options.get(name.lower())
     if text is None:
         return default
     if text.lower() not in ("true", "false"):
@@ -99,9 +99,9 @@ def boolean_option(given: Mapping[str, str], name: str, *, default: bool) -> boo
     return text.lower() == "true"
 
 
-def choice_option(given: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str | None:
+def choice_option(options: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str | None:
     """Return one of the allowed words, in lower case. Raises InvalidOptionError."""
-    text = given.get(name.lower())
+    text = options.get(name.lower())
     if text is not None and text.lower() not in allowed:
         raise InvalidOptionError(
             f"Option '{name}' must be one of {', '.join(allowed)}, not '{text}'"

@@ -35,7 +35,7 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartitionSpec:
-    """How a row's partition tuple is made."""
+    """How the partition tuple of a row is computed."""
 
     spec_id: int = 0
     fields: tuple[PartitionField, ...] = ()
@@ -68,8 +68,8 @@ UNPARTITIONED = PartitionSpec()
 
 
 def partition_key(partition: tuple[Any, ...]) -> tuple[object, ...]:
-    """Return a hashable of a partition tuple that equals that of the same partition only.
+    """Return a hashable that equals only that of the same partition tuple.
 
-    Floats are told apart by their identity, where tuples of Python go by equality.
+    Floats compare by their identity, where Python's tuples compare by equality.
     """
     return tuple(identity(value) for value in partition)

@@ -63,17 +63,17 @@ def spec_from_dict(node: Any) -> PartitionSpec:
 
 
 def fields_from_json(nodes: list[Any]) -> tuple[PartitionField, ...]:
-    """Return the fields of a spec; where v1 left the field ids out they count from 1000.
+    """Return the fields of a spec; ids that v1 left out count from 1000.
 
     Raises CorruptFileError when only some fields have an id or two have the same, or as
     `spec_from_dict`.
     """
     fields = tuple(
-        located(f"Partition field {at}", partial(_field_from_dict, at), node)
-        for at, node in enumerate(nodes)
+        located(f"Partition field {index}", partial(_field_from_dict, index), node)
+        for index, node in enumerate(nodes)
     )
-    given = sum("field-id" in node for node in nodes)
-    if given not in (0, len(nodes)):
+    id_count = sum("field-id" in node for node in nodes)
+    if id_count not in (0, len(nodes)):
         raise CorruptFileError("Some partition fields have a 'field-id' and some have none")
     ids = [part.field_id for part in fields]
     if len(set(ids)) < len(ids):
@@ -81,12 +81,12 @@ def fields_from_json(nodes: list[Any]) -> tuple[PartitionField, ...]:
     return fields
 
 
-def _field_from_dict(at: int, node: Any) -> PartitionField:
+def _field_from_dict(index: int, node: Any) -> PartitionField:
     members = as_object(node, "It")
     field_id = optional(members, "field-id", as_int)
     return PartitionField(
         sources_from_json(members),
-        FIRST_PARTITION_FIELD_ID + at if field_id is None else field_id,
+        FIRST_PARTITION_FIELD_ID + index if field_id is None else field_id,
         parse_transform(required(members, "transform", as_text)),
         required(members, "name", as_text),
         unknown_members(members, _FIELD_MEMBERS),
@@ -101,7 +101,7 @@ def sources_to_json(source_ids: tuple[int, ...]) -> dict[str, Any]:
 
 
 def sources_from_json(members: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the source column ids. Raises CorruptFileError where there is none."""
+    """Return the source column ids. Raises CorruptFileError if there are none."""
     several = optional(members, "source-ids", int_list)
     if several:
         return several

@@ -44,8 +44,8 @@ def partition_path(
 ) -> str:
     """Return `name=value/...` of a tuple of canonical values, "" for an unpartitioned spec.
 
-    Names and values are URL-encoded as Java's URLEncoder does; null is `null`. `former` schemas
-    tell the types of columns that were dropped.
+    Names and values are URL-encoded like Java's URLEncoder; null is `null`. `former` schemas
+    contain the types of dropped columns.
     """
     kinds = partition_type(spec, schema, former).fields
     return "/".join(
@@ -55,7 +55,7 @@ def partition_path(
 
 
 def part_path(part: PartitionField, kind: IcebergType, value: Any) -> str:
-    """Return what a path says of one field, whose values are of that type: `name=value`."""
+    """Return the path segment of one field, `name=value`, for a value of a type."""
     return f"{escape(part.name)}={escape(human_text(part.transform, kind, value))}"
 
 
@@ -95,10 +95,10 @@ def _time(micros: int) -> str:
 
 
 def _timestamp(value: int, digits: int = 6) -> str:
-    """As Java's ISO_LOCAL_DATE_TIME: only the digits of the fraction that are needed."""
-    whole, fraction = timestamp_text(value, digits).split(".")
-    shown = fraction.rstrip("0")
-    return f"{whole}.{shown}" if shown else whole
+    """Format like Java's ISO_LOCAL_DATE_TIME: without trailing zeros of the fraction."""
+    seconds, fraction = timestamp_text(value, digits).split(".")
+    digits_shown = fraction.rstrip("0")
+    return f"{seconds}.{digits_shown}" if digits_shown else seconds
 
 
 def _base64(data: bytes) -> str:
@@ -131,10 +131,10 @@ def _java_number(value: float, shortest: str) -> str:
     if value == 0:
         return "-0.0" if math.copysign(1, value) < 0 else "0.0"
     mantissa, _, exponent_text = shortest.lower().lstrip("-").partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    leading = len(whole + fraction) - len(digits)
-    exponent = int(exponent_text or 0) + len(whole) - leading - 1
+    integer, _, fraction = mantissa.partition(".")
+    digits = (integer + fraction).lstrip("0")
+    leading = len(integer + fraction) - len(digits)
+    exponent = int(exponent_text or 0) + len(integer) - leading - 1
     digits = digits.rstrip("0") or "0"
     sign = "-" if value < 0 else ""
     if -3 <= exponent < 7:

@@ -15,8 +15,8 @@ def partition_type(
 ) -> StructType:
     """Return the type of the spec's tuples: field ids are partition field ids, all optional.
 
-    The type of a source column that the schema has dropped is looked up in `former_schemas`; a
-    type that is not found there either reads as string.
+    `former_schemas` contain the types of source columns that the schema has dropped; a type that
+    is unknown there too reads as string.
     """
     schemas = (schema, *former_schemas)
     return StructType(
@@ -33,9 +33,9 @@ def partition_type(
 
 def _source(field_id: int, schemas: Iterable[Schema]) -> IcebergType:
     for schema in schemas:
-        found = schema.get(field_id)
-        if found is not None:
-            return found.field_type
+        field = schema.get(field_id)
+        if field is not None:
+            return field.field_type
     return StringType()
 
 
@@ -49,18 +49,18 @@ def union_partition_type(
     Partitioning.partitionType.
     """
     former = tuple(former_schemas)
-    found: dict[int, NestedField] = {}
+    fields: dict[int, NestedField] = {}
     void: set[int] = set()
-    for spec in sorted(specs, key=lambda one: one.spec_id, reverse=True):
+    for spec in sorted(specs, key=lambda spec: spec.spec_id, reverse=True):
         typed = partition_type(spec, schema, former).fields
         for part, child in zip(spec.fields, typed, strict=True):
             is_void = str(part.transform) == "void"
-            known = found.get(child.field_id)
-            if known is None:
-                found[child.field_id] = child
+            newer = fields.get(child.field_id)
+            if newer is None:
+                fields[child.field_id] = child
                 if is_void:
                     void.add(child.field_id)
             elif child.field_id in void and not is_void:
-                found[child.field_id] = NestedField(child.field_id, known.name, child.field_type)
+                fields[child.field_id] = NestedField(child.field_id, newer.name, child.field_type)
                 void.discard(child.field_id)
-    return StructType(*(found[field_id] for field_id in sorted(found)))
+    return StructType(*(fields[field_id] for field_id in sorted(fields)))

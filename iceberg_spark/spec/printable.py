@@ -1,4 +1,4 @@
-"""Text that may be shown: a terminal obeys control characters, and URLs may hold passwords."""
+"""Text that is safe to show: control characters escaped, passwords in URLs removed."""
 
 from __future__ import annotations
 
@@ -13,4 +13,7 @@ def printable(text: str) -> str:
     text = redacted(text)
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else repr(character)[1:-1]
+        for character in text
+    )

@@ -42,7 +42,7 @@ def can_promote(narrow: IcebergType, wide: IcebergType, format_version: int = 2)
 def promoted_value(narrow: IcebergType, wide: IcebergType, value: Any) -> Any:
     """Return a canonical value, None too, as one of the wider type.
 
-    Raises InvalidInputError for a date that timestamps in nanoseconds can't hold.
+    Raises InvalidInputError for a date out of the range of timestamps in nanoseconds.
     """
     if value is None or not isinstance(narrow, DateType):
         return value
@@ -55,5 +55,5 @@ def promoted_value(narrow: IcebergType, wide: IcebergType, value: Any) -> Any:
 
 
 def allowed_promotions(format_version: int) -> str:
-    """Return for people what may be promoted in tables of a format version."""
+    """Return the allowed promotions of a format version, for error messages."""
     return f"{ALLOWED}; {ALLOWED_FROM_V3}" if rules_of(format_version).has_new_types else ALLOWED

@@ -183,7 +183,7 @@ POSITIVE = frozenset(
         WRITE_TARGET_FILE_SIZE_BYTES,
     }
 )
-"""Numbers of which nothing can be made where they are 0."""
+"""Numbers that must be above 0."""
 CHOICES: Mapping[str, tuple[str, ...]] = {
     DEFAULT_FILE_FORMAT: _FORMATS,
     DELETE_DEFAULT_FILE_FORMAT: _FORMATS,
@@ -241,7 +241,7 @@ def positive_property(properties: Mapping[str, str], key: str) -> int:
 
 
 def bool_property(properties: Mapping[str, str], key: str, default: bool | None = None) -> bool:
-    """Return a property as true or false; whatever is not "true" is false, as for Java."""
+    """Return a property as true or false; like Java, any text but "true" is false."""
     value = properties.get(key)
     if value is None:
         return bool(DEFAULTS[key]) if default is None else default
@@ -249,19 +249,19 @@ def bool_property(properties: Mapping[str, str], key: str, default: bool | None 
 
 
 def duration_property(properties: Mapping[str, str], key: str) -> int:
-    """Return a property that is a length of time, in ms. Raises InvalidOptionError."""
+    """Return a duration property in ms. Raises InvalidOptionError."""
     value = text_property(properties, key)
-    found = duration_ms(value)
-    if found is None:
+    duration = duration_ms(value)
+    if duration is None:
         raise InvalidOptionError(
             f"Table property '{key}' is '{value}'; it must be a length of time, as '7 days', "
             "'12 hours', '30 minutes', '10 seconds', or a number of ms"
         )
-    return found
+    return duration
 
 
 def prefixed(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Return the properties that start with the prefix, by what follows it."""
+    """Return the properties that start with the prefix, without it."""
     return {
         key.removeprefix(prefix): value
         for key, value in properties.items()

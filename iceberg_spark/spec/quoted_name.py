@@ -8,25 +8,25 @@ _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 
 def quoted(name: str) -> str:
-    """Return a name between backquotes, whatever it is made of."""
+    """Return a name between backquotes, escaping backquotes in it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def quoted_parts(text: str) -> tuple[str, ...] | None:
-    """Return the parts of a name that has backquotes: a.`b.c` is a and b.c.
+    """Return the parts of a name with backquotes: a.`b.c` is a and b.c.
 
-    None for a name without any, and for one whose backquotes make no sense.
+    None for a name without backquotes or with unbalanced ones.
     """
     if "`" not in text:
         return None
-    parts, at = [], 0
-    while found := _PART.match(text, at):
-        odd, plain = found.groups()
+    parts, offset = [], 0
+    while match := _PART.match(text, offset):
+        odd, plain = match.groups()
         parts.append(plain if odd is None else odd.replace("``", "`"))
-        at = found.end()
-        if at == len(text):
+        offset = match.end()
+        if offset == len(text):
             return tuple(parts)
-        if text[at] != ".":
+        if text[offset] != ".":
             return None
-        at += 1
+        offset += 1
     return None

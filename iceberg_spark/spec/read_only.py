@@ -1,4 +1,4 @@
-"""Texts by name that nobody changes: everybody who loads a table shares what was decoded of it."""
+"""Immutable texts by name: all who load a table share its decoded metadata."""
 
 from __future__ import annotations
 

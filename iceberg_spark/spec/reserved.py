@@ -49,7 +49,7 @@ LAST_UPDATED_SEQUENCE_NUMBER = NestedField(
 )
 
 LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
-"""What rows of format version 3 are known by, whichever file they are in; files may hold both."""
+"""Row lineage columns of format version 3, independent of the file; files may store both."""
 LINEAGE_IDS = frozenset(field.field_id for field in LINEAGE)
 LINEAGE_NAMES = tuple(field.name for field in LINEAGE)
 METADATA_COLUMN_NAMES = ("_file", "_pos", "_deleted", "_spec_id", "_partition", *LINEAGE_NAMES)

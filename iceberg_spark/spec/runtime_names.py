@@ -1,4 +1,4 @@
-"""Session settings and options of Java's Spark runtime 1.12, and what each does here.
+"""Session settings and options of Java's Spark runtime 1.12, and their effect here.
 
 Java: SparkSQLProperties, SparkReadOptions, SparkWriteOptions. `docs/settings.md` shows the tables.
 """

@@ -25,9 +25,9 @@ class Schema:
     """The fields of a table, indexed once by id and by full name.
 
     Full names join nested names by dots; list elements are `element`, map parts `key` and
-    `value`; a name may come as SQL spells it, with backquotes. `list.a` finds `list.element.a`
-    and `map.a` finds `map.value.a` where no column has that name (as Java's IndexByName).
-    `extra` holds JSON members that we don't know. Raises
+    `value`; a name may be quoted with backquotes, like in SQL. `list.a` finds `list.element.a`
+    and `map.a` finds `map.value.a` if no column has that name (as Java's IndexByName).
+    `extra` holds unknown JSON members. Raises
     InvalidSchemaError for a repeated id or full name.
     """
 
@@ -98,9 +98,9 @@ class Schema:
 
     def __repr__(self) -> str:
         keys = ", ".join(self._name_of.get(key, str(key)) for key in self.identifier_field_ids)
-        said = f", identifier fields: {keys}" if keys else ""
+        identifiers = f", identifier fields: {keys}" if keys else ""
         lines = "".join(f"\n  {child!s}" for child in self.fields)
-        return printable(f"Schema {self.schema_id}{said}{lines}")
+        return printable(f"Schema {self.schema_id}{identifiers}{lines}")
 
     def __str__(self) -> str:
         return "table {\n" + "\n".join(f"  {child}" for child in self.fields) + "\n}"
@@ -133,13 +133,13 @@ class Schema:
         field_id = (
             name_or_id if isinstance(name_or_id, int) else self._lookup(name_or_id, case_sensitive)
         )
-        found = None if field_id is None else self._by_id.get(field_id)
-        if found is None:
+        field = None if field_id is None else self._by_id.get(field_id)
+        if field is None:
             close = did_you_mean(str(name_or_id), self.column_names)
             raise InvalidSchemaError(
                 f"No column '{name_or_id}'; the table has: {listed(self.column_names)}{close}"
             )
-        return found
+        return field
 
     def find_id(
         self, name: str, case_sensitive: bool = True, *, as_spelled: bool = False
@@ -149,25 +149,30 @@ class Schema:
         return look(name, case_sensitive)
 
     def _lookup(self, name: str, case_sensitive: bool) -> int | None:
-        found = self._lookup_name(name, case_sensitive)
-        if found is None and (parts := quoted_parts(name)) is not None:
+        field_id = self._lookup_name(name, case_sensitive)
+        if field_id is None and (parts := quoted_parts(name)) is not None:
             return self._lookup_name(".".join(parts), case_sensitive)
-        return found
+        return field_id
 
     def _lookup_name(self, name: str, case_sensitive: bool) -> int | None:
-        found = self._id_of.get(name, self._id_of_short.get(name))
-        if case_sensitive or found is not None:
-            return found
+        field_id = self._id_of.get(name, self._id_of_short.get(name))
+        if case_sensitive or field_id is not None:
+            return field_id
         lower = name.lower()
         if lower in self._id_of_lower and self._id_of_lower[lower] is None:
-            alike = ", ".join(each for each in self.column_names if each.lower() == lower)
+            alike = ", ".join(
+                candidate for candidate in self.column_names if candidate.lower() == lower
+            )
             raise InvalidSchemaError(
                 f"Column '{name}' is ambiguous: columns {alike} differ only by case"
             )
-        found = self._id_of_lower.get(lower)
-        if found is not None:
-            return found
-        return next((at for text, at in self._id_of_short.items() if text.lower() == lower), None)
+        field_id = self._id_of_lower.get(lower)
+        if field_id is not None:
+            return field_id
+        return next(
+            (short_id for text, short_id in self._id_of_short.items() if text.lower() == lower),
+            None,
+        )
 
     def find_type(self, name_or_id: str | int, case_sensitive: bool = True) -> IcebergType:
         """Return the type of a field by full name or id."""
@@ -178,7 +183,7 @@ class Schema:
         return self._name_of.get(field_id)
 
     def parent_id(self, field_id: int) -> int | None:
-        """Return the id of the field that holds this one, None at the top."""
+        """Return the id of the field that contains this one, None at the top."""
         return self._parent_of.get(field_id)
 
     def path_ids(self, field_id: int) -> tuple[int, ...]:
@@ -190,7 +195,7 @@ class Schema:
 
 
 def _is_left_out(child: NestedField, parent: NestedField | None) -> bool:
-    """Tell whether short names leave this field out: a struct that is an element or map value."""
+    """Return whether short names omit this field: a struct that is an element or map value."""
     return (
         parent is not None
         and isinstance(parent.field_type, ListType | MapType)

@@ -1,7 +1,7 @@
-"""Changes of a schema, one after the other, and the schema that they make.
+"""Changes of a schema, one after the other, and the schema that results.
 
 Rules: specification, "Schema Evolution". Which changes exclude each other, and when that is
-found, is as in Java (SchemaUpdate).
+checked, is as in Java (SchemaUpdate).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from iceberg_spark.spec.types import (
 )
 
 ROOT = -1
-"""Stands for the table where a parent's id is asked for."""
+"""Stands for the table where a parent's id is expected."""
 
 
-class Place(Enum):
-    """Where a column is moved to among those beside it."""
+class MovePosition(Enum):
+    """Where a column is moved to among its siblings."""
 
     FIRST = "first"
     BEFORE = "before"
@@ -44,15 +44,15 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One column moved; `beside` is the other column for BEFORE and AFTER."""
+    """One column moved; `sibling` is the other column for BEFORE and AFTER."""
 
     field_id: int
-    place: Place
-    beside: int = ROOT
+    position: MovePosition
+    sibling: int = ROOT
 
 
 class SchemaUpdate:
-    """Collects changes of a schema; each is checked when it is made, names by the first schema.
+    """Collects changes of a schema, each checked immediately; names are the base schema's.
 
     Every name is a full one ("a.b"; elements of lists and values of maps may be left out, as in
     "list.a"). Methods raise InvalidSchemaError naming the column, the rule and the way out.
@@ -97,26 +97,26 @@ class SchemaUpdate:
         holder = ROOT if parent is None else self._struct_named(parent, name)
         full = name if parent is None else f"{self.schema.find_column_name(holder)}.{name}"
         shown = name if parent is None else f"{parent}.{name}"
-        known = self._find(shown)
-        if known is not None and known.field_id not in self._deletes:
+        existing = self._find(shown)
+        if existing is not None and existing.field_id not in self._deletes:
             raise ColumnAlreadyExistsError(
                 f"Can't add column '{shown}': the table has a column of that name; delete or "
                 "rename that one first"
             )
         if required and default is None and not self._incompatible:
             raise InvalidSchemaError(
-                f"Can't add column '{full}' as required: the rows that are there have no value "
+                f"Can't add column '{full}' as required: existing rows have no value "
                 "for it; add it as optional, with a default (format-version 3), or with "
                 "allow_incompatible_changes=True"
             )
         field = NestedField(ROOT, name, kind, required, doc, default, default)
         fresh = assign_fresh_ids(Schema(field), last_column_id=self._last_id)
-        made = fresh.fields[0]
+        added = fresh.fields[0]
         self._last_id = fresh.highest_field_id
-        self._added_ids[self._key(full)] = made.field_id
-        self._parents[made.field_id] = holder
-        self._updates[made.field_id] = made
-        self._added.setdefault(holder, []).append(made.field_id)
+        self._added_ids[self._key(full)] = added.field_id
+        self._parents[added.field_id] = holder
+        self._updates[added.field_id] = added
+        self._added.setdefault(holder, []).append(added.field_id)
 
     def delete_column(self, name: str) -> None:
         """Delete a column; one that this update adds to or changes can't be deleted."""
@@ -142,7 +142,7 @@ class SchemaUpdate:
             self._identifiers.append(_sibling(name, new_name))
 
     def update_type(self, name: str, kind: IcebergType) -> None:
-        """Widen a primitive column; of a nested one only the type that it has may be said."""
+        """Widen a primitive column; a nested type may only be repeated unchanged."""
         field = self._to_update(name)
         if _is_repeated(field.field_type, kind):
             return
@@ -166,61 +166,61 @@ class SchemaUpdate:
         self._update(field, replace(field, doc=doc))
 
     def update_default(self, name: str, default: Any) -> None:  # a canonical value of the type
-        """Set what writers put into the column from now on where they have no value."""
+        """Set the value that writers use from now on for rows without a value."""
         field = self._to_update(name)
         self._update(field, replace(field, write_default=default))
 
     def make_optional(self, name: str) -> None:
-        """Let a column hold nulls."""
+        """Allow nulls in a column."""
         field = self._found_to_update(name)
         if field.required:
             self._not_deleted(field, name, "change")
             self._updates[field.field_id] = replace(field, required=False)
 
     def require(self, name: str) -> None:
-        """Make a column required; rows that are there may hold nulls, so it must be allowed."""
+        """Make a column required: must be allowed, since existing rows may hold nulls."""
         field = self._found_to_update(name)
         if field.required:
             return
         is_new = self._key(name) in self._added_ids and field.initial_default is not None
         if not is_new and not self._incompatible:
             raise InvalidSchemaError(
-                f"Can't make column '{name}' required: rows that are there may hold nulls; "
-                "use update_schema(allow_incompatible_changes=True) when none does"
+                f"Can't make column '{name}' required: existing rows may hold nulls; "
+                "if none does, use update_schema(allow_incompatible_changes=True)"
             )
         self._not_deleted(field, name, "change")
         self._updates[field.field_id] = replace(field, required=True)
 
     def move_first(self, name: str) -> None:
-        """Move a column before those beside it."""
-        self._move(name, Move(self._to_move(name, name), Place.FIRST))
+        """Move a column before its siblings."""
+        self._move(name, Move(self._to_move(name, name), MovePosition.FIRST))
 
     def move_before(self, name: str, other: str) -> None:
         """Move a column right before another one of the same struct."""
-        self._move_beside(name, other, Place.BEFORE)
+        self._move_next_to(name, other, MovePosition.BEFORE)
 
     def move_after(self, name: str, other: str) -> None:
         """Move a column right after another one of the same struct."""
-        self._move_beside(name, other, Place.AFTER)
+        self._move_next_to(name, other, MovePosition.AFTER)
 
     def column(self, name: str) -> NestedField:
         """Return a column as the changes so far leave it, without those below it."""
         return self._found_to_update(name)
 
     def set_identifier_fields(self, names: Iterable[str]) -> None:
-        """Say which columns identify a row, by the names they have after this update."""
+        """Set the columns that identify a row, by the names they have after this update."""
         self._identifiers = list(dict.fromkeys(names))
 
     def apply(self) -> Schema:
-        """Return the schema that the changes make; the first one itself when they make none.
+        """Return the resulting schema; the base schema itself if nothing changes.
 
-        Raises InvalidSchemaError for names that come twice, changed map keys, deleted or unfit
+        Raises InvalidSchemaError for repeated names, changed map keys, and deleted or unsuitable
         identifier columns.
         """
         self._check_identifiers_stay()
-        made = self._schema(self._fields(self.schema.fields, ROOT))
-        same_keys = made.identifier_field_ids == self.schema.identifier_field_ids
-        return self.schema if same_keys and made.fields == self.schema.fields else made
+        changed = self._schema(self._fields(self.schema.fields, ROOT))
+        same_keys = changed.identifier_field_ids == self.schema.identifier_field_ids
+        return self.schema if same_keys and changed.fields == self.schema.fields else changed
 
     def _schema(self, fields: tuple[NestedField, ...]) -> Schema:
         extra = self.schema.extra
@@ -233,39 +233,39 @@ class SchemaUpdate:
         number = self.schema.schema_id
         return Schema(*fields, schema_id=number, identifier_field_ids=ids, extra=extra)
 
-    def _identifier(self, made: Schema, name: str) -> int:
-        found = made.find_id(name, self.case_sensitive)
-        if found is None:
-            known = ", ".join(made.column_names)
+    def _identifier(self, changed: Schema, name: str) -> int:
+        field_id = changed.find_id(name, self.case_sensitive)
+        if field_id is None:
+            available = ", ".join(changed.column_names)
             raise InvalidSchemaError(
-                f"Can't identify rows by '{name}': there is no such column; there are: {known}"
+                f"Can't identify rows by '{name}': there is no such column; there are: {available}"
             )
-        return found
+        return field_id
 
     def _check_identifiers_stay(self) -> None:
         ids: Iterable[int] = self.schema.identifier_field_ids
         if self._identifiers is not None:
-            found = (self._find(name) for name in self._identifiers)
-            ids = [field.field_id for field in found if field is not None]
+            fields = (self._find(name) for name in self._identifiers)
+            ids = [field.field_id for field in fields if field is not None]
         for field_id in ids:
             for holder in self.schema.path_ids(field_id):
                 if holder in self._deletes:
                     raise InvalidSchemaError(
                         f"Can't delete column '{self.schema.find_column_name(holder)}': "
-                        f"'{self.schema.find_column_name(field_id)}' identifies rows; name the "
-                        "identifier columns anew with set_identifier_fields"
+                        f"'{self.schema.find_column_name(field_id)}' identifies rows; set other "
+                        "identifier columns with set_identifier_fields"
                     )
 
     def _fields(self, fields: tuple[NestedField, ...], parent: int) -> tuple[NestedField, ...]:
-        kept = []
+        remaining = []
         for field in fields:
             if field.field_id not in self._deletes:
                 newest = self._updates.get(field.field_id, field)
-                kept.append(replace(newest, field_type=self._type(newest.field_type, newest)))
-        kept += [self._updates[number] for number in self._added.get(parent, ())]
+                remaining.append(replace(newest, field_type=self._type(newest.field_type, newest)))
+        remaining += [self._updates[number] for number in self._added.get(parent, ())]
         for move in self._moves.get(parent, ()):
-            self._apply_move(kept, move)
-        return tuple(kept)
+            self._apply_move(remaining, move)
+        return tuple(remaining)
 
     def _type(self, kind: IcebergType, field: NestedField) -> IcebergType:
         match kind:
@@ -303,27 +303,27 @@ class SchemaUpdate:
 
     def _apply_move(self, fields: list[NestedField], move: Move) -> None:
         moved = fields.pop(self._position(fields, move.field_id))
-        match move.place:
-            case Place.FIRST:
+        match move.position:
+            case MovePosition.FIRST:
                 fields.insert(0, moved)
-            case Place.BEFORE:
-                fields.insert(self._position(fields, move.beside), moved)
-            case Place.AFTER:
-                fields.insert(self._position(fields, move.beside) + 1, moved)
+            case MovePosition.BEFORE:
+                fields.insert(self._position(fields, move.sibling), moved)
+            case MovePosition.AFTER:
+                fields.insert(self._position(fields, move.sibling) + 1, moved)
 
     def _position(self, fields: list[NestedField], field_id: int) -> int:
-        for at, field in enumerate(fields):
+        for index, field in enumerate(fields):
             if field.field_id == field_id:
-                return at
+                return index
         name = self.schema.find_column_name(field_id)
         raise InvalidSchemaError(f"Can't move column '{name}': the same update deletes it")
 
-    def _move_beside(self, name: str, other: str, place: Place) -> None:
+    def _move_next_to(self, name: str, other: str, position: MovePosition) -> None:
         field_id = self._to_move(name, name)
-        beside = self._to_move(other, f"{name}' {place.value} '{other}")
-        if field_id == beside:
-            raise InvalidSchemaError(f"Can't move column '{name}' {place.value} itself")
-        self._move(name, Move(field_id, place, beside))
+        sibling = self._to_move(other, f"{name}' {position.value} '{other}")
+        if field_id == sibling:
+            raise InvalidSchemaError(f"Can't move column '{name}' {position.value} itself")
+        self._move(name, Move(field_id, position, sibling))
 
     def _move(self, name: str, move: Move) -> None:
         parent = self._parent(move.field_id)
@@ -334,7 +334,7 @@ class SchemaUpdate:
                     f"Can't move '{name}': only fields of structs have an order, and it is in "
                     f"{kind}"
                 )
-        if move.place is not Place.FIRST and parent != self._parent(move.beside):
+        if move.position is not MovePosition.FIRST and parent != self._parent(move.sibling):
             raise InvalidSchemaError(f"Can't move column '{name}' to a different struct")
         self._moves.setdefault(parent, []).append(move)
 
@@ -344,19 +344,19 @@ class SchemaUpdate:
             return added
         field = self._find(name)
         if field is None:
-            known = self.schema.column_names
+            column_names = self.schema.column_names
             raise InvalidSchemaError(
                 f"Can't move column '{move}': there is no '{name}'; the table has: "
-                f"{listed(known)}{did_you_mean(name, known)}"
+                f"{listed(column_names)}{did_you_mean(name, column_names)}"
             )
         return field.field_id
 
     def _parent(self, field_id: int) -> int:
-        known = self._parents.get(field_id)
-        if known is None:
-            above = self.schema.parent_id(field_id)
-            known = ROOT if above is None else above
-        return known
+        parent_id = self._parents.get(field_id)
+        if parent_id is None:
+            holder = self.schema.parent_id(field_id)
+            parent_id = ROOT if holder is None else holder
+        return parent_id
 
     def _struct_named(self, parent: str, name: str) -> int:
         """Return the id of the struct that a column is added to."""
@@ -400,10 +400,10 @@ class SchemaUpdate:
     def _existing(self, name: str, verb: str) -> NestedField:
         field = self._find(name)
         if field is None:
-            known = self.schema.column_names
+            column_names = self.schema.column_names
             raise NoSuchColumnError(
-                f"Can't {verb} column '{name}': the table has: {listed(known)}"
-                f"{did_you_mean(name, known)}"
+                f"Can't {verb} column '{name}': the table has: {listed(column_names)}"
+                f"{did_you_mean(name, column_names)}"
             )
         return field
 
@@ -412,8 +412,8 @@ class SchemaUpdate:
             raise InvalidSchemaError(f"Can't {verb} column '{name}': the same update deletes it")
 
     def _find(self, name: str) -> NestedField | None:
-        found = self.schema.find_id(name, self.case_sensitive, as_spelled=True)
-        return None if found is None else self.schema.get(found)
+        field_id = self.schema.find_id(name, self.case_sensitive, as_spelled=True)
+        return None if field_id is None else self.schema.get(field_id)
 
     def _key(self, name: str) -> str:
         return name if self.case_sensitive else name.lower()
@@ -425,11 +425,11 @@ def _sibling(name: str, new_name: str) -> str:
     return f"{above}{dot}{new_name}"
 
 
-def _is_repeated(there: IcebergType, given: IcebergType) -> bool:
-    """Tell whether a type is written out again; ids don't count, nor docs that are left out."""
-    olds, news = child_fields(there), child_fields(given)
-    if not olds or type(there) is not type(given) or len(olds) != len(news):
-        return there == given
+def _is_repeated(existing: IcebergType, repeated: IcebergType) -> bool:
+    """Return whether a type is repeated unchanged, ignoring ids and missing docs."""
+    olds, news = child_fields(existing), child_fields(repeated)
+    if not olds or type(existing) is not type(repeated) or len(olds) != len(news):
+        return existing == repeated
     for old, new in zip(olds, news, strict=True):
         alike = replace(new, field_id=old.field_id, field_type=old.field_type)
         is_same = replace(alike, doc=new.doc or old.doc) == old
@@ -445,6 +445,6 @@ def check_case(schema: Schema) -> None:
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise InvalidSchemaError(
-                f"Columns '{other}' and '{name}' would differ only by case, and case is "
-                "not told apart here"
+                f"Columns '{other}' and '{name}' would differ only by case, and names are "
+                "not case-sensitive here"
             )

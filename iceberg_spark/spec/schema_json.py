@@ -1,7 +1,6 @@
 """Schemas and types to and from JSON (specification, Appendix C, "Schemas").
 
-Members of schemas and struct fields that we don't know are kept and written back; those of list
-and map types are not.
+Unknown members of schemas and struct fields are preserved; those of list and map types are not.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ def type_to_json(kind: IcebergType) -> Any:
 
 
 def type_from_json(node: Any, level: int = 0) -> IcebergType:
-    """Return the type of its JSON form, which stands `level` levels deep.
+    """Return the type of its JSON form at a nesting depth of `level`.
 
     Raises CorruptFileError, InvalidSchemaError or UnsupportedError as `schema_from_dict`.
     """
@@ -131,10 +130,10 @@ def type_from_json(node: Any, level: int = 0) -> IcebergType:
 
 def _fields_from_json(nodes: list[Any], level: int) -> tuple[NestedField, ...]:
     read = partial(_field_from_dict, level=level)
-    return tuple(located(_place(node), read, node) for node in nodes)
+    return tuple(located(_column_label(node), read, node) for node in nodes)
 
 
-def _place(node: Any) -> str:
+def _column_label(node: Any) -> str:
     return f"Column '{node.get('name')}'" if isinstance(node, dict) else "A column"
 
 

@@ -27,15 +27,20 @@ _COLUMN_PREFIXES = (
 def properties_after(
     properties: Mapping[str, str], before: Schema, after: Schema
 ) -> dict[str, str]:
-    """Return the properties with their columns as they are named in `after`.
+    """Return the properties with their columns renamed as in `after`.
 
-    Those of deleted columns are gone; the name mapping knows new names and columns. A mapping
-    that can't be read is left as it is.
+    Properties of deleted columns are removed; the name mapping gets new names and columns. An
+    unreadable mapping is unchanged.
     """
-    names = {before.find_column_name(one): after.find_column_name(one) for one in before.field_ids}
+    names = {
+        before.find_column_name(field_id): after.find_column_name(field_id)
+        for field_id in before.field_ids
+    }
     result = {}
     for key, value in properties.items():
-        prefix = next((one for one in _COLUMN_PREFIXES if key.startswith(one)), None)
+        prefix = next(
+            (candidate for candidate in _COLUMN_PREFIXES if key.startswith(candidate)), None
+        )
         column = None if prefix is None else key.removeprefix(prefix)
         if column not in names:
             result[key] = value
@@ -58,43 +63,48 @@ def _mapping_text(text: str, before: Schema, after: Schema) -> str:
 def mapping_after(mapping: NameMapping, before: Schema, after: Schema) -> NameMapping:
     """Return a name mapping with the new names and columns of a changed schema.
 
-    A renamed column is found by its old names too; a name that another column takes over is
-    that one's alone. Source: Java's MappingUtil.update.
+    The old names of a renamed column stay valid, except a name that another column takes over.
+    Source: Java's MappingUtil.update.
     """
     renamed: dict[int, str] = {}
     added: dict[int | None, list[int]] = {}
     for field_id in after.field_ids:
-        known, newest = before.get(field_id), after.find_field(field_id)
+        former, newest = before.get(field_id), after.find_field(field_id)
         parent = after.parent_id(field_id)
-        if known is not None and known.name != newest.name:
+        if former is not None and former.name != newest.name:
             renamed[field_id] = newest.name
-        elif known is None and (parent is None or before.get(parent) is not None):
+        elif former is None and (parent is None or before.get(parent) is not None):
             added.setdefault(parent, []).append(field_id)
 
     def level(fields: Iterable[MappedField], parent: int | None) -> tuple[MappedField, ...]:
-        mapped = [_with_name(one, renamed, level(one.fields, one.field_id)) for one in fields]
-        here = {one.field_id for one in mapped}
-        mapped = _without_taken(mapped, {name: at for at, name in renamed.items() if at in here})
+        mapped = [
+            _with_name(field, renamed, level(field.fields, field.field_id)) for field in fields
+        ]
+        here = {field.field_id for field in mapped}
+        mapped = _without_taken(
+            mapped, {name: field_id for field_id, name in renamed.items() if field_id in here}
+        )
         new = [after.find_field(field_id) for field_id in added.get(parent, ())]
-        kept = _without_taken(mapped, {field.name: field.field_id for field in new})
-        return (*kept, *(from_field(field) for field in new))
+        remaining = _without_taken(mapped, {field.name: field.field_id for field in new})
+        return (*remaining, *(from_field(field) for field in new))
 
     top = level(mapping.fields, None)
     return NameMapping(top)
 
 
 def _with_name(
-    one: MappedField, renamed: Mapping[int, str], below: tuple[MappedField, ...]
+    field: MappedField, renamed: Mapping[int, str], below: tuple[MappedField, ...]
 ) -> MappedField:
-    name = None if one.field_id is None else renamed.get(one.field_id)
-    more = () if name is None or name in one.names else (name,)
-    return replace(one, names=(*one.names, *more), fields=below)
+    name = None if field.field_id is None else renamed.get(field.field_id)
+    more = () if name is None or name in field.names else (name,)
+    return replace(field, names=(*field.names, *more), fields=below)
 
 
 def _without_taken(fields: Iterable[MappedField], taken: Mapping[str, int]) -> list[MappedField]:
     return [
         replace(
-            one, names=tuple(n for n in one.names if taken.get(n, one.field_id) == one.field_id)
+            field,
+            names=tuple(n for n in field.names if taken.get(n, field.field_id) == field.field_id),
         )
-        for one in fields
+        for field in fields
     ]

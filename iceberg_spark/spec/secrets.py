@@ -16,7 +16,7 @@ _SECRET = re.compile(
     r"|^header\..*(?:auth|cookie|signature)",
     re.IGNORECASE,
 )
-_NO_SECRET = re.compile(r"kms-key-id", re.IGNORECASE)  # a name that needs rights of its own
+_NO_SECRET = re.compile(r"kms-key-id", re.IGNORECASE)  # using the key needs separate rights
 _OF_STORAGE = ("s3.", "gcs.", "adls.", "hdfs.", "hf.", "client.", "catalog.")
 _ADVICE = (
     "leave it out, and give credentials as storage properties (s3.secret-access-key=...), in a "
@@ -35,17 +35,17 @@ def check_place(location: str) -> None:
     """Refuse to store a location with a password or a signature. Raises InvalidInputError."""
     if redacted(location) != location:
         raise InvalidInputError(
-            f"The location {location} holds a secret, which would stand in the table's metadata "
-            f"for all its readers: {_ADVICE}"
+            f"The location {location} contains a secret, which all readers of the table's metadata "
+            f"could see: {_ADVICE}"
         )
 
 
 def check_stored(properties: Mapping[str, str]) -> None:
-    """Refuse table properties that hold secrets. Raises InvalidOptionError."""
+    """Refuse table properties that contain secrets. Raises InvalidOptionError."""
     for name, value in properties.items():
         by_name = name.lower().startswith(_OF_STORAGE) and is_secret(name)
         if by_name or redacted(value) != value:
             raise InvalidOptionError(
-                f"Table property '{name}' holds a secret, which would stand in the table's "
-                f"metadata for all its readers: {_ADVICE}"
+                f"Table property '{name}' contains a secret, which all readers of the table's "
+                f"metadata could see: {_ADVICE}"
             )

@@ -11,7 +11,7 @@ MAIN_BRANCH = "main"
 
 
 class Operation(StrEnum):
-    """What a snapshot did, as in its summary."""
+    """The operation of a snapshot, as in its summary."""
 
     APPEND = "append"
     REPLACE = "replace"
@@ -30,8 +30,8 @@ class SnapshotRefType(StrEnum):
 class Snapshot:
     """The state of a table at one commit.
 
-    `timestamp_ms` is ms since the epoch. `summary` holds "operation" too when it is known.
-    `manifests` (v1 only) is set instead of `manifest_list` by very old writers.
+    `timestamp_ms` is ms since the epoch. `summary` includes "operation" if known. Very old
+    writers (v1 only) set `manifests` instead of `manifest_list`.
     """
 
     snapshot_id: int
@@ -45,11 +45,11 @@ class Snapshot:
     first_row_id: int | None = None
     added_rows: int | None = None
     key_id: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)  # JSON members we don't know
+    extra: Mapping[str, Any] = field(default_factory=dict)  # unknown JSON members
 
     @property
     def operation(self) -> str | None:
-        """What the snapshot did (`Operation`), None where the writer did not say."""
+        """The operation (`Operation`), None if the writer did not record it."""
         return self.summary.get("operation")
 
 

@@ -40,10 +40,10 @@ _METADATA_LOG_MEMBERS = frozenset(("metadata-file", "timestamp-ms"))
 
 
 def snapshot_to_dict(snapshot: Snapshot, *, has_sequence_numbers: bool = False) -> dict[str, Any]:
-    """Return the JSON object of a snapshot, members in Java's order, without those that are null.
+    """Return the JSON object of a snapshot, members in Java's order, without null members.
 
     With `has_sequence_numbers` (format version 2 and up) snapshots of version 1 get what the
-    specification requires since then, and Java leaves out: the sequence number 0, and a summary.
+    specification requires and Java omits: the sequence number 0, and a summary.
     """
     number = snapshot.sequence_number
     return _present(
@@ -153,7 +153,7 @@ def ref_from_dict(node: Any) -> SnapshotRef:
 
 
 def ref_problem(ref: SnapshotRef) -> str | None:
-    """Return what is wrong with the retention of a reference, None when all is well."""
+    """Return what is invalid in the retention of a reference, None if it is valid."""
     ages = {
         "min-snapshots-to-keep": ref.min_snapshots_to_keep,
         "max-snapshot-age-ms": ref.max_snapshot_age_ms,

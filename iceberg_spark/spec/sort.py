@@ -20,7 +20,7 @@ class SortDirection(StrEnum):
 
 
 class NullOrder(StrEnum):
-    """Where nulls go, as written in JSON."""
+    """The order of nulls, as stored in JSON."""
 
     NULLS_FIRST = "nulls-first"
     NULLS_LAST = "nulls-last"

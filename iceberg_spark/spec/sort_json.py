@@ -10,7 +10,7 @@ from iceberg_spark.spec.json_node import (
     as_int,
     as_object,
     as_text,
-    each,
+    parse_array,
     required,
     unknown_members,
 )
@@ -53,7 +53,7 @@ def order_from_dict(node: Any) -> SortOrder:
     """
     members = as_object(node, "A sort order")
     order_id = required(members, "order-id", as_int)
-    fields = required(members, "fields", lambda value, _: each(value, "'fields'", _field))
+    fields = required(members, "fields", lambda value, _: parse_array(value, "'fields'", _field))
     if order_id == UNSORTED_ORDER_ID and fields:
         raise CorruptFileError("Sort order 0 is reserved for unsorted, but it has fields")
     return SortOrder(order_id, fields, unknown_members(members, ("order-id", "fields")))
@@ -74,5 +74,5 @@ def _choice(kind: type[Choice], text: str) -> Choice:
     try:
         return kind(text.lower())
     except ValueError as cause:
-        known = " or ".join(f"'{part}'" for part in kind)
-        raise CorruptFileError(f"'{text}' must be {known}") from cause
+        choices = " or ".join(f"'{part}'" for part in kind)
+        raise CorruptFileError(f"'{text}' must be {choices}") from cause

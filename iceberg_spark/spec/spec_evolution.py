@@ -1,7 +1,7 @@
-"""Changes of a partition spec, one after the other, and the spec that they make.
+"""Changes of a partition spec, one after the other, and the spec that results.
 
 Rules: specification, "Partition Evolution". Which changes exclude each other, and when that is
-found, is as in Java (BaseUpdatePartitionSpec); `reorder` is ours.
+checked, is as in Java (BaseUpdatePartitionSpec); Java has no `reorder`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def default_field_name(column: str, transform: Transform) -> str:
 
 
 class SpecUpdate:
-    """Collects changes of a table's default spec; each is checked when it is made.
+    """Collects changes of a table's default spec, and checks each immediately.
 
     Methods raise InvalidSchemaError naming the field, the rule and the way out.
     """
@@ -61,15 +61,15 @@ class SpecUpdate:
         for part in self.spec.fields:
             if isinstance(part.transform, UnknownTransform):
                 raise UnsupportedError(
-                    f"The partition spec can't be changed: field '{part}' has a transform that "
-                    "this version does not know"
+                    f"The partition spec can't be changed: field '{part}' has an unknown "
+                    "transform, which a newer version may support"
                 )
 
     def add_field(self, source_id: int, transform: Transform, name: str | None = None) -> None:
-        """Add a field at the end; without a name it gets one like `ts_day`, `id_bucket_16`.
+        """Add a field at the end; the default names are like `ts_day`, `id_bucket_16`.
 
-        From format-version 2 on an equal field of an earlier spec gives it its id, and its name
-        where none is asked for.
+        From format-version 2 on an equal field of an earlier spec provides the id, and the name if
+        none is passed.
         """
         same_name = self._added(name)
         if same_name is not None:
@@ -109,13 +109,13 @@ class SpecUpdate:
             raise InvalidSchemaError(
                 f"Can't remove partition field '{added.name}': the same update adds it"
             )
-        found = self._of_term(self.spec.fields, source_id, transform)
-        if found is None:
+        field = self._of_term(self.spec.fields, source_id, transform)
+        if field is None:
             raise InvalidSchemaError(
                 f"Can't remove partition field {transform}({self._column(source_id)}): the spec "
                 f"has {self.spec}"
             )
-        self._remove(found)
+        self._remove(field)
 
     def rename_field(self, name: str, new_name: str) -> None:
         """Rename a field; its id and its values stay."""
@@ -135,7 +135,7 @@ class SpecUpdate:
         self._renames[name] = new_name
 
     def reorder(self, names: Sequence[str]) -> None:
-        """Give the fields another order: all names as they are after the update."""
+        """Set the order of the fields: all names as they are after the update."""
         if self._rules.needs_sequential_partition_ids:
             raise InvalidSchemaError(
                 "Partition fields can't be reordered in format-version 1, whose field ids follow "
@@ -144,16 +144,16 @@ class SpecUpdate:
         self._order = tuple(names)
 
     def apply(self) -> PartitionSpec:
-        """Return the spec that the changes make, with the id of the one it comes from."""
+        """Return the resulting spec, with the id of the base spec."""
         fields = [
-            self._kept(part)
+            self._changed(part)
             for part in self.spec.fields
             if self._rules.needs_sequential_partition_ids or part.field_id not in self._deletes
         ]
         fields += self._adds
         return PartitionSpec(self.spec.spec_id, self._ordered(fields), self.spec.extra)
 
-    def _kept(self, part: PartitionField) -> PartitionField:
+    def _changed(self, part: PartitionField) -> PartitionField:
         name = self._renames.get(part.name, part.name)
         removed = part.field_id in self._deletes
         transform = VoidTransform() if removed else part.transform
@@ -165,7 +165,7 @@ class SpecUpdate:
         by_name = {part.name: part for part in fields}
         if sorted(self._order) != sorted(by_name):
             raise InvalidSchemaError(
-                f"reorder needs every partition field once: {', '.join(by_name)}; it was given "
+                f"reorder needs every partition field once: {', '.join(by_name)}; passed: "
                 f"{', '.join(self._order)}"
             )
         return tuple(by_name[name] for name in self._order)
@@ -179,8 +179,8 @@ class SpecUpdate:
                 if alike and name in (None, part.name):
                     return part
         self._last_id += 1
-        given = name or default_field_name(self._column(source_id), transform)
-        return PartitionField((source_id,), self._last_id, transform, given)
+        field_name = name or default_field_name(self._column(source_id), transform)
+        return PartitionField((source_id,), self._last_id, transform, field_name)
 
     def _check_redundant(self, part: PartitionField) -> None:
         if not is_time_transform(part.transform):
@@ -190,7 +190,7 @@ class SpecUpdate:
                 raise InvalidSchemaError(
                     f"Can't add partition field '{part.name}' ({part.transform}): the same update "
                     f"adds '{other.name}' ({other.transform}) of column "
-                    f"'{self._column(part.source_id)}', and one of the two says it all"
+                    f"'{self._column(part.source_id)}', and one of the two is redundant"
                 )
 
     def _give_way(self, part: PartitionField) -> None:
@@ -222,13 +222,13 @@ class SpecUpdate:
         self._deletes.add(part.field_id)
 
     def _named(self, name: str, verb: str) -> PartitionField:
-        found = self._find(name)
-        if found is None:
-            known = ", ".join(part.name for part in self.spec.fields) or "none"
+        field = self._find(name)
+        if field is None:
+            names = ", ".join(part.name for part in self.spec.fields) or "none"
             raise InvalidSchemaError(
-                f"Can't {verb} partition field '{name}': the fields are: {known}"
+                f"Can't {verb} partition field '{name}': the fields are: {names}"
             )
-        return found
+        return field
 
     def _find(self, name: str) -> PartitionField | None:
         return next((part for part in self.spec.fields if part.name == name), None)
@@ -239,9 +239,9 @@ class SpecUpdate:
     def _of_term(
         self, fields: Iterable[PartitionField], source_id: int, transform: Transform
     ) -> PartitionField | None:
-        wanted = (source_id,), transform
-        found = [part for part in fields if (part.source_ids, part.transform) == wanted]
-        return found[-1] if found else None
+        term = (source_id,), transform
+        matches = [part for part in fields if (part.source_ids, part.transform) == term]
+        return matches[-1] if matches else None
 
     def _column(self, source_id: int) -> str:
         return self.schema.find_column_name(source_id) or f"dropped column {source_id}"

@@ -41,30 +41,30 @@ def changes(
     path_of: Callable[[DataFile], str] | None = None,
     partition_limit: int = 0,
 ) -> dict[str, str]:
-    """Return the counts of files, rows and bytes (zeros left out) and of changed partitions.
+    """Return the counts of files, rows and bytes (without zeros) and of changed partitions.
 
-    `path_of` gives a file's partition path; with it, and at most `partition_limit` changed
+    `path_of` returns a file's partition path; with it, and at most `partition_limit` changed
     partitions (`write.summary.partition-limit`), each partition gets a summary of its own.
     """
     counts: Counter[str] = Counter()
     partitions: dict[Hashable, Counter[str]] = {}
     for files, is_added in ((added, True), (removed, False)):
-        for file in files:  # one addition a file: the files of one commit are values already
-            found = _counts(file, is_added)
-            counts.update(found)
+        for file in files:  # one addition per file: the files of one commit are values already
+            file_counts = _counts(file, is_added)
+            counts.update(file_counts)
             key = (
                 path_of(file)
                 if path_of
                 else (file.partition_spec_id, partition_key(file.partition))
             )
-            partitions.setdefault(key if file.partition else "", Counter()).update(found)
+            partitions.setdefault(key if file.partition else "", Counter()).update(file_counts)
     summary = _texts(counts)
     summary[CHANGED_PARTITION_COUNT] = str(len(partitions))
     if path_of is not None and 0 < len(partitions) <= partition_limit:
         summary[PARTITIONS_INCLUDED] = "true"
-        for path, found in partitions.items():
+        for path, file_counts in partitions.items():
             if path != "":
-                texts = ",".join(f"{key}={value}" for key, value in _texts(found).items())
+                texts = ",".join(f"{key}={value}" for key, value in _texts(file_counts).items())
                 summary[f"{PARTITION_PREFIX}{path}"] = texts
     return summary
 
@@ -73,18 +73,18 @@ def _counts(file: DataFile, is_added: bool) -> dict[str, int]:
     is_vector = file.file_format is FileFormat.PUFFIN
     size = file.content_size_in_bytes if is_vector else file.file_size_in_bytes
     gone = "added" if is_added else "removed"
-    found = {f"{gone}-files-size": size or 0}
+    sizes = {f"{gone}-files-size": size or 0}
     match file.content:
         case DataFileContent.DATA:
             verb = "added" if is_added else "deleted"
-            return found | {f"{verb}-data-files": 1, f"{verb}-records": file.record_count}
+            return sizes | {f"{verb}-data-files": 1, f"{verb}-records": file.record_count}
         case DataFileContent.POSITION_DELETES:
             files = f"{gone}-dvs" if is_vector else f"{gone}-position-delete-files"
             deletes = f"{gone}-position-deletes"
         case DataFileContent.EQUALITY_DELETES:
             files = f"{gone}-equality-delete-files"
             deletes = f"{gone}-equality-deletes"
-    return found | {f"{gone}-delete-files": 1, files: 1, deletes: file.record_count}
+    return sizes | {f"{gone}-delete-files": 1, files: 1, deletes: file.record_count}
 
 
 def _texts(counts: Mapping[str, int]) -> dict[str, str]:
@@ -94,15 +94,15 @@ def _texts(counts: Mapping[str, int]) -> dict[str, str]:
 def totals(previous: Mapping[str, str] | None, changed: Mapping[str, str]) -> dict[str, str]:
     """Return the totals after a commit.
 
-    `previous` is the summary of the branch's head, None when there is none yet. A total that the
-    head does not have, or that is no number or would fall below zero, is left out.
+    `previous` is the summary of the branch's head, None if the branch is empty. A total is left
+    out if the head lacks it, or if it is not a number or would fall below zero.
     """
-    found: dict[str, str] = {}
+    sums: dict[str, str] = {}
     for total, raised, lowered in _TOTALS:
         start = "0" if previous is None else previous.get(total)
         if start is None or not start.isdecimal():
             continue
         value = int(start) + int(changed.get(raised, 0)) - int(changed.get(lowered, 0))
         if value >= 0:
-            found[total] = str(value)
-    return found
+            sums[total] = str(value)
+    return sums

@@ -1,4 +1,4 @@
-"""Which transforms take which types, and what they give (specification, "Partition Transforms")."""
+"""Source and result types of the transforms (specification, "Partition Transforms")."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _ACCEPTED: dict[type, tuple[type, ...]] = {
 
 
 def can_transform(transform: Transform, source: IcebergType) -> bool:
-    """Tell whether a transform takes a type; void takes every one, so may an unknown transform."""
+    """Return whether a transform accepts a type; void accepts all, an unknown transform may."""
     accepted = _ACCEPTED.get(type(transform))
     return accepted is None or isinstance(source, accepted)
 

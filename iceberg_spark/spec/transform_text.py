@@ -1,6 +1,6 @@
 """Transforms, partition fields and sort fields from text.
 
-Two kinds of text: what metadata stores (`bucket[16]`), and what users write in `partition_by`
+Two kinds of text: the form stored in metadata (`bucket[16]`), and that of users in `partition_by`
 and `sort_order` (`bucket(16, id)`, `days(ts)`, `id desc nulls last`), as Spark's DDL does.
 """
 
@@ -53,16 +53,16 @@ MAX_WIDTH = (1 << 31) - 1
 def parse_transform(text: str) -> Transform:
     """Return the transform of its stored text, such as `bucket[16]`; case does not matter.
 
-    A name this library doesn't know gives an UnknownTransform. Raises InvalidSchemaError for a
+    An unknown name becomes an UnknownTransform. Raises InvalidSchemaError for a
     width out of range.
     """
     name = text.strip()
     simple = SIMPLE_TRANSFORMS.get(name.lower())
     if simple is not None:
         return simple
-    found = _WITH_WIDTH.fullmatch(name)
-    if found is not None and found.group(1).lower() in ("bucket", "truncate"):
-        return with_width(found.group(1).lower(), int(found.group(2)))
+    match = _WITH_WIDTH.fullmatch(name)
+    if match is not None and match.group(1).lower() in ("bucket", "truncate"):
+        return with_width(match.group(1).lower(), int(match.group(2)))
     return UnknownTransform(text)
 
 
@@ -74,7 +74,7 @@ def with_width(name: str, width: int) -> BucketTransform | TruncateTransform:
     return BucketTransform(width) if name == "bucket" else TruncateTransform(width)
 
 
-# What users may call a transform that takes a column only (Java: Spark3Util).
+# User-facing names of the transforms that take only a column (Java: Spark3Util).
 _FUNCTIONS: dict[str, Transform] = {
     "identity": IdentityTransform(),
     "year": YearTransform(),
@@ -90,7 +90,7 @@ _FUNCTIONS: dict[str, Transform] = {
     "void": VoidTransform(),
 }
 _WITH_ARGUMENT = ("bucket", "truncate")
-# What is added to the column name when a field is not given a name (Java: PartitionSpec.Builder).
+# Suffixes of default names of partition fields (Java: PartitionSpec.Builder).
 _SUFFIXES: dict[type, str] = {
     IdentityTransform: "",
     BucketTransform: "_bucket",
@@ -112,19 +112,19 @@ class _Token:
 
 
 def _tokens(text: str) -> list[_Token]:
-    tokens, at = [], 0
+    tokens, offset = [], 0
     stripped = text.strip()
-    while at < len(stripped):
-        found = _TOKEN.match(stripped, at)
-        if found is None:
-            raise InvalidSchemaError(f"Can't read '{text}' at '{stripped[at:]}'")
-        at = found.end()
-        if quoted := found.group("quoted"):
+    while offset < len(stripped):
+        match = _TOKEN.match(stripped, offset)
+        if match is None:
+            raise InvalidSchemaError(f"Can't read '{text}' at '{stripped[offset:]}'")
+        offset = match.end()
+        if quoted := match.group("quoted"):
             tokens.append(_Token(quoted[1:-1].replace("``", "`"), is_quoted=True))
-        elif mark := found.group("mark"):
+        elif mark := match.group("mark"):
             tokens.append(_Token(mark, is_mark=True))
         else:
-            tokens.append(_Token(found.group("word")))
+            tokens.append(_Token(match.group("word")))
     return tokens
 
 
@@ -162,17 +162,19 @@ def _term(tokens: list[_Token], text: str) -> tuple[Transform, str]:
 
 
 def _call(name: str, arguments: list[_Token], text: str) -> tuple[Transform, str]:
-    numbers = [one for one in arguments if one.text.isdecimal() and not one.is_quoted]
-    columns = [one for one in arguments if one not in numbers]
+    numbers = [
+        argument for argument in arguments if argument.text.isdecimal() and not argument.is_quoted
+    ]
+    columns = [argument for argument in arguments if argument not in numbers]
     if name in _WITH_ARGUMENT:
         if len(numbers) != 1 or len(columns) != 1:
             raise InvalidSchemaError(f"'{text}': {name} takes a number and a column")
         return with_width(name, int(numbers[0].text)), columns[0].text
     if name not in _FUNCTIONS:
-        known = (*_FUNCTIONS, *_WITH_ARGUMENT)
+        names = (*_FUNCTIONS, *_WITH_ARGUMENT)
         raise InvalidSchemaError(
-            f"Unknown transform '{name}' in '{text}'; known: {', '.join(known)}"
-            f"{did_you_mean(name, known)}"
+            f"Unknown transform '{name}' in '{text}'; known: {', '.join(names)}"
+            f"{did_you_mean(name, names)}"
         )
     if len(arguments) != 1:
         raise InvalidSchemaError(f"'{text}': {name} takes one column")
@@ -200,7 +202,7 @@ def parse_partition_field(
 def parse_term(
     text: str, schema: Schema, case_sensitive: bool = True
 ) -> tuple[int, Transform, str | None]:
-    """Return the source column's id, the transform and the name (None: not given) of a field.
+    """Return the source column's id, the transform and the name (None: default) of a field.
 
     Forms and errors as `parse_partition_field`.
     """
@@ -220,12 +222,12 @@ def parse_partition_spec(
 ) -> PartitionSpec:
     """Return the spec of the fields that a user wrote, field ids from 1000.
 
-    Raises InvalidSchemaError for a text that can't be read or a spec that breaks a rule
+    Raises InvalidSchemaError for an unreadable text or a spec that breaks a rule
     (`compatibility.check_new_spec`).
     """
     fields = tuple(
-        parse_partition_field(text, schema, case_sensitive, FIRST_PARTITION_FIELD_ID + at)
-        for at, text in enumerate(texts)
+        parse_partition_field(text, schema, case_sensitive, FIRST_PARTITION_FIELD_ID + index)
+        for index, text in enumerate(texts)
     )
     spec = PartitionSpec(0, fields)
     check_new_spec(spec, schema)
@@ -233,7 +235,7 @@ def parse_partition_spec(
 
 
 def parse_sort_field(text: str, schema: Schema, case_sensitive: bool = True) -> SortField:
-    """Return the sort field that a user wrote: a term, maybe `asc` or `desc`, maybe `nulls first`.
+    """Return the sort field of a user's text: a term, maybe `asc` or `desc`, maybe `nulls first`.
 
     Nulls come first in ascending and last in descending order unless the text says otherwise.
     Raises InvalidSchemaError naming the text.

@@ -1,7 +1,7 @@
 """Partition and sort transforms as values (specification: "Partition Transforms").
 
-What they compute lives elsewhere: `expr.transform_value` for one literal, `arrow.transforms`
-for columns. Class names are PyIceberg's.
+`expr.transform_value` applies them to one literal, `arrow.transforms` to columns. Class names are
+PyIceberg's.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class VoidTransform:
 
 @dataclass(frozen=True, slots=True)
 class UnknownTransform:
-    """A transform this library doesn't know: its tables are read, not written."""
+    """An unknown transform: its tables are read, not written."""
 
     text: str
 

@@ -1,7 +1,7 @@
-"""Which batch of an application a commit is: its token, in summaries and in properties.
+"""The token that identifies a batch of an application, in summaries and in properties.
 
-A snapshot's summary says it as long as the snapshot is kept, a property `txn.<app>@<branch>`
-after that. Names are Delta's and, for streams, those of Java's sink.
+A snapshot's summary stores it until the snapshot expires, the property `txn.<app>@<branch>`
+afterwards. Names are Delta's and, for streams, those of Java's sink.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spec.arguments import shown, text, whole
+from iceberg_spark.spec.arguments import check_int, check_text, format_value
 from iceberg_spark.spec.snapshot import MAIN_BRANCH, Snapshot
 
 PROPERTY_PREFIX = "txn."
 BATCH_KEYS = ("txn.app-id", "txn.version")
 STREAM_KEYS = ("spark.sql.streaming.queryId", "spark.sql.streaming.epochId")
-"""Java's keys (SparkWrite): a stream goes on where Java's left off, and the other way round."""
+"""Java's keys (SparkWrite): either library can continue a stream of the other."""
 LONGEST_APP_ID = 128
 """Characters of an app's id: Hive's metastore keeps no name of a property above 256."""
 _LARGEST = (1 << 63) - 1
@@ -36,7 +36,7 @@ class Token:
 
     @property
     def summary(self) -> dict[str, str]:
-        """What the snapshot's summary says of it."""
+        """The entries of the snapshot's summary."""
         app_id, version = self.keys
         return {app_id: self.app_id, version: str(self.version)}
 
@@ -50,26 +50,32 @@ def token_of(app_id: str | None, version: int | None, branch: str | None) -> Tok
         return None
     if app_id is None or version is None:
         there, lacks = ("txn_app_id", "txn_version")[:: 1 if version is None else -1]
-        raise InvalidInputError(f"{there} is given without {lacks}: a batch has both, or neither")
-    text(app_id, "txn_app_id")
-    number = whole(version, "txn_version")
+        raise InvalidInputError(f"{there} is passed without {lacks}: a batch has both, or neither")
+    check_text(app_id, "txn_app_id")
+    number = check_int(version, "txn_version")
     if not 0 < len(app_id) <= LONGEST_APP_ID:
         raise InvalidInputError(
             f"txn_app_id must have 1 to {LONGEST_APP_ID} characters, not {len(app_id)}"
         )
     if not 0 <= number <= _LARGEST:
-        raise InvalidInputError(f"txn_version must be from 0 to 2^63 - 1, not {shown(version)}")
+        raise InvalidInputError(
+            f"txn_version must be from 0 to 2^63 - 1, not {format_value(version)}"
+        )
     return Token(app_id, number, branch or MAIN_BRANCH)
 
 
 def with_summary(
     properties: Mapping[str, str] | None, *tokens: Token | None
 ) -> Mapping[str, str] | None:
-    """Return snapshot properties with those of tokens."""
-    said = {key: value for token in tokens if token for key, value in token.summary.items()}
-    if not said or not isinstance(properties, Mapping | None):  # what is no dict is refused later
+    """Return snapshot properties together with those of tokens."""
+    token_properties = {
+        key: value for token in tokens if token for key, value in token.summary.items()
+    }
+    if not token_properties or not isinstance(
+        properties, Mapping | None
+    ):  # checked later, with a message
         return properties
-    return {**(properties or {}), **said}
+    return {**(properties or {}), **token_properties}
 
 
 def versions_in(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
@@ -117,23 +123,23 @@ class Record:
 
 
 def records_in(properties: Mapping[str, str]) -> Iterator[Record]:
-    """Yield the records among table properties; what is none of ours is passed over."""
+    """Yield the records stored in table properties; other properties are skipped."""
     for name, value in properties.items():
         if name.startswith(PROPERTY_PREFIX):
-            app_id, at, branch = name.removeprefix(PROPERTY_PREFIX).rpartition("@")
+            app_id, separator, branch = name.removeprefix(PROPERTY_PREFIX).rpartition("@")
             numbers = _numbers(value)
-            if at and numbers:
+            if separator and numbers:
                 yield Record(app_id, unquote(branch), *numbers)
 
 
 def _numbers(value: str) -> tuple[int, int, int, int] | None:
     try:
-        found: Any = json.loads(value)
+        record: Any = json.loads(value)
         return (
-            int(found["version"]),
-            int(found["snapshot-id"]),
-            int(found["sequence-number"]),
-            int(found["timestamp-ms"]),
+            int(record["version"]),
+            int(record["snapshot-id"]),
+            int(record["sequence-number"]),
+            int(record["timestamp-ms"]),
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -55,16 +55,16 @@ def parse_type(text: str) -> PrimitiveType | VariantType:
     simple = _SIMPLE.get(name.lower())
     if simple is not None:
         return simple
-    if found := _FIXED.fullmatch(name):
-        return FixedType(int(found.group(1)))
-    if found := _DECIMAL.fullmatch(name):
-        return DecimalType(int(found.group(1)), int(found.group(2)))
-    if found := _GEOMETRY.fullmatch(name):
-        return GeometryType(found.group(1) or None)
-    if found := _GEOGRAPHY.fullmatch(name):
-        return _geography(found.group(1) or None, found.group(2) or None)
+    if match := _FIXED.fullmatch(name):
+        return FixedType(int(match.group(1)))
+    if match := _DECIMAL.fullmatch(name):
+        return DecimalType(int(match.group(1)), int(match.group(2)))
+    if match := _GEOMETRY.fullmatch(name):
+        return GeometryType(match.group(1) or None)
+    if match := _GEOGRAPHY.fullmatch(name):
+        return _geography(match.group(1) or None, match.group(2) or None)
     raise UnsupportedError(
-        f"Unknown type '{text}': this version knows the types of format v1 to v3"
+        f"Unknown type '{text}': this version supports the types of format v1 to v3"
     )
 
 

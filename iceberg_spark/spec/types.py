@@ -206,8 +206,8 @@ class GeographyType:
 class NestedField:
     """A named field of a struct, with its id, type and defaults.
 
-    Defaults are canonical values (`spec.json_values`); None means that there is no default.
-    `extra` holds JSON members that we don't know, so that they are written back.
+    Defaults are canonical values (`spec.json_values`); None means no default. `extra` holds unknown
+    JSON members, so that they are written back.
     """
 
     field_id: int

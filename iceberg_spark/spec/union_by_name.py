@@ -28,18 +28,22 @@ _STORED_AS = {
     TimestampNanoType: TimestampType,
     TimestamptzNanoType: TimestamptzType,
 }
-"""Types that Spark has none for, and what their values are to it (Java: SparkFixupTypes)."""
+"""Iceberg types without an equivalent in Spark, and the types of their values there.
+
+Java: SparkFixupTypes.
+"""
 
 
 def add_union(update: SchemaUpdate, other: Schema, *, of_rows: bool = False) -> None:
-    """Add to an update what `other` has and the table lacks.
+    """Add the columns and types of `other` that the table lacks to an update.
 
-    New columns, nested ones too, come last in their struct and are optional; a struct's are
-    added after those nested in it. Types are widened, columns become optional and docs are taken
-    over where `other` has it so; what it has narrower or required changes nothing. Ids in
-    `other` don't matter. `of_rows`: it says how rows come that are to be stored, so a text may be
-    a uuid. Raises InvalidSchemaError naming the column for types that can't be
-    brought together, and for an identifier column that would become optional.
+    New columns, nested ones too, are added last in their struct and are optional; a struct's
+    own are added after those nested in it. Where `other` is wider, types are widened; where its
+    columns are optional, columns become optional; its docs replace those of the table. Narrower
+    types and required columns change nothing. Ids in `other` don't matter. With `of_rows`,
+    `other` describes rows to be stored, so a string column may hold a uuid. Raises
+    InvalidSchemaError naming the column for types without a common type, and for an identifier
+    column that would become optional.
     """
     _Union(update, of_rows).struct(update.schema.fields, other.fields, None)
 
@@ -55,9 +59,9 @@ class _Union:
     def struct(
         self, have: tuple[NestedField, ...], more: tuple[NestedField, ...], parent: str | None
     ) -> None:
-        """Bring the fields of two structs together; what is below them first."""
-        known = {self._key(field.name): field for field in have}
-        pairs = [(known.get(self._key(field.name)), field) for field in more]
+        """Merge the fields of two structs; nested fields first."""
+        by_name = {self._key(field.name): field for field in have}
+        pairs = [(by_name.get(self._key(field.name)), field) for field in more]
         for mine, theirs in pairs:
             if mine is not None:
                 self._below(mine, theirs)
@@ -78,14 +82,14 @@ class _Union:
         match mine.field_type, theirs.field_type:
             case StructType(fields=have), StructType(fields=more):
                 self.struct(have, more, self._name(mine))
-            case ListType() as one, ListType() as other:
-                self._below(one.element_field, other.element_field)
-                self._field(one.element_field, other.element_field)
-            case MapType() as one, MapType() as other:
-                self._below(one.key_field, other.key_field)
-                self._below(one.value_field, other.value_field)
-                self._field(one.key_field, other.key_field)
-                self._field(one.value_field, other.value_field)
+            case ListType() as current, ListType() as other:
+                self._below(current.element_field, other.element_field)
+                self._field(current.element_field, other.element_field)
+            case MapType() as current, MapType() as other:
+                self._below(current.key_field, other.key_field)
+                self._below(current.value_field, other.value_field)
+                self._field(current.key_field, other.key_field)
+                self._field(current.value_field, other.value_field)
             case _:
                 pass
 
@@ -134,7 +138,7 @@ def union_by_name(
     case_sensitive: bool = True,
     format_version: int = 2,
 ) -> Schema:
-    """Return the current schema with what rows of `other` have and it lacks, as `add_union` says.
+    """Return the current schema plus the columns of `other` that it lacks, as in `add_union`.
 
     Ids are above `last_column_id`, the highest that the table ever gave. Returns `current`
     itself when nothing is new.

@@ -98,10 +98,10 @@ def unscaled(value: Decimal, scale: int) -> int:
     Raises InvalidInputError if digits would be lost.
     """
     shifted = value.scaleb(scale, _EXACT)
-    whole = int(shifted)
-    if shifted != whole:
+    integer = int(shifted)
+    if shifted != integer:
         raise InvalidInputError(f"{value} has more than {scale} digits after the point")
-    return whole
+    return integer
 
 
 def scaled(number: int, scale: int) -> Decimal:
@@ -115,7 +115,7 @@ def int_to_bytes(number: int) -> bytes:
     return number.to_bytes((bits + 7) // 8, "big", signed=True)
 
 
-# What the type was when four bytes were written for it, and what a unit of it is worth now
+# Former types of bounds with four bytes, and the factor to the current unit
 # (specification, "Schema Evolution": bounds are not rewritten by a promotion).
 _PROMOTED: dict[type, tuple[str, int]] = {
     LongType: ("<i", 1),
@@ -158,7 +158,7 @@ def _number(kind: IcebergType, data: bytes) -> Any:
     if len(data) == 4 and type(kind) in _PROMOTED:
         old_code, unit = _PROMOTED[type(kind)]
         value = struct.unpack(old_code, data)[0] * unit
-        # A day that nanoseconds can't hold bounds all that they can.
+        # A day out of the range of nanoseconds bounds all days within it.
         return min(max(value, -(1 << 63)), (1 << 63) - 1) if code == "<q" else value
     _expect(kind, data, width)
     return struct.unpack(code, data)[0]

@@ -17,7 +17,7 @@ DROP_DIALECT_ALLOWED = "replace.drop-dialect-allowed"
 
 @dataclass(frozen=True, slots=True)
 class ViewRepresentation:
-    """One form of a view's query; of a kind that we don't know `sql` and `dialect` are empty."""
+    """One form of a view's query; for unknown kinds `sql` and `dialect` are empty."""
 
     sql: str
     dialect: str
@@ -28,8 +28,8 @@ class ViewRepresentation:
 class ViewVersion:
     """One definition of a view.
 
-    Names in its text that have no catalog, or no namespace, have the defaults; no default catalog
-    stands for the view's own. `timestamp_ms` is since 1970 in UTC.
+    Names in its text that have no catalog, or no namespace, use the defaults; no default catalog
+    means the view's own. `timestamp_ms` is ms since the epoch.
     """
 
     version_id: int
@@ -42,14 +42,18 @@ class ViewVersion:
 
     @property
     def dialects(self) -> tuple[str, ...]:
-        """The dialects of its texts in SQL."""
-        return tuple(one.dialect for one in self.representations if one.type == SQL)
+        """The dialects of its SQL texts."""
+        return tuple(
+            representation.dialect
+            for representation in self.representations
+            if representation.type == SQL
+        )
 
     def sql_for(self, dialect: str) -> str | None:
-        """Return the text in a dialect, whatever its case; None without one."""
-        for one in self.representations:
-            if one.type == SQL and one.dialect.lower() == dialect.lower():
-                return one.sql
+        """Return the text in a dialect, ignoring case; None if there is none."""
+        for representation in self.representations:
+            if representation.type == SQL and representation.dialect.lower() == dialect.lower():
+                return representation.sql
         return None
 
 
@@ -76,28 +80,28 @@ class ViewMetadata:
 
     @property
     def current_version(self) -> ViewVersion:
-        """Its definition. Raises CorruptFileError where that is missing."""
-        for one in self.versions:
-            if one.version_id == self.current_version_id:
-                return one
+        """Its definition. Raises CorruptFileError if it is missing."""
+        for version in self.versions:
+            if version.version_id == self.current_version_id:
+                return version
         raise CorruptFileError(f"The view has no version {self.current_version_id}")
 
     @property
     def schema(self) -> Schema:
-        """The columns of its current version. Raises CorruptFileError where they are missing."""
-        wanted = self.current_version.schema_id
-        for one in self.schemas:
-            if one.schema_id == wanted:
-                return one
-        raise CorruptFileError(f"The view has no schema {wanted}")
+        """The columns of its current version. Raises CorruptFileError if they are missing."""
+        schema_id = self.current_version.schema_id
+        for schema in self.schemas:
+            if schema.schema_id == schema_id:
+                return schema
+        raise CorruptFileError(f"The view has no schema {schema_id}")
 
 
 @dataclass(frozen=True, slots=True)
 class NewView:
-    """What a view is to be: its columns and text, and properties that are set.
+    """The definition of a view to create or change: columns, text, and properties to set.
 
-    The version's ids are provisional: they are given when it is created, or replaces another.
-    `location` is where its files go from now on; None leaves that to the catalog, or as it is.
+    The version's ids are provisional: creating or replacing the view assigns them.
+    `location` is the new location of its files; None is the catalog's default or no change.
     """
 
     schema: Schema
@@ -109,33 +113,36 @@ class NewView:
         """Return whether this very definition is one of the view's, now or before."""
         own = self.version
         return any(
-            one.timestamp_ms == own.timestamp_ms
-            and one.sql_for(SPARK_DIALECT) == own.sql_for(SPARK_DIALECT)
-            for one in view.versions
+            version.timestamp_ms == own.timestamp_ms
+            and version.sql_for(SPARK_DIALECT) == own.sql_for(SPARK_DIALECT)
+            for version in view.versions
         )
 
     def same_version_in(self, view: ViewMetadata) -> ViewVersion | None:
-        """Return the version of the view that is the same but for its time and ids.
+        """Return the view's version that is equal except for its time and ids.
 
         A server may add to the summary.
         """
         own, schema_id = self.version, self.same_schema_in(view)
-        for one in view.versions:
+        for version in view.versions:
             here = replace(
                 own,
-                version_id=one.version_id,
-                timestamp_ms=one.timestamp_ms,
+                version_id=version.version_id,
+                timestamp_ms=version.timestamp_ms,
                 schema_id=-1 if schema_id is None else schema_id,
-                summary={**one.summary, **own.summary},
+                summary={**version.summary, **own.summary},
             )
-            if here == one:
-                return one
+            if here == version:
+                return version
         return None
 
     def same_schema_in(self, view: ViewMetadata) -> int | None:
         """Return the id of the view's schema that has the same columns, None without one."""
         own = self.schema
-        for one in view.schemas:
-            if (one.fields, one.identifier_field_ids) == (own.fields, own.identifier_field_ids):
-                return one.schema_id
+        for schema in view.schemas:
+            if (schema.fields, schema.identifier_field_ids) == (
+                own.fields,
+                own.identifier_field_ids,
+            ):
+                return schema.schema_id
         return None

@@ -11,8 +11,8 @@ from iceberg_spark.spec.json_node import (
     as_long,
     as_object,
     as_text,
-    each,
     optional,
+    parse_array,
     required,
     text_map,
 )
@@ -31,7 +31,7 @@ _NEWEST_FORMAT = 1
 def view_from_dict(node: Any) -> ViewMetadata:
     """Return the view of a JSON object.
 
-    Raises CorruptFileError, InvalidSchemaError, UnsupportedError (a format to come).
+    Raises CorruptFileError, InvalidSchemaError, UnsupportedError (a newer format).
     """
     members = as_object(node, "A view")
     format_version = required(members, "format-version", as_int)
@@ -43,9 +43,9 @@ def view_from_dict(node: Any) -> ViewMetadata:
         required(members, "view-uuid", as_text),
         required(members, "location", as_text),
         required(members, "current-version-id", as_int),
-        each(required(members, "versions", as_list), "versions", version_from_dict),
-        each(required(members, "version-log", as_list), "version-log", _entry_from_dict),
-        each(required(members, "schemas", as_list), "schemas", schema_from_dict),
+        parse_array(required(members, "versions", as_list), "versions", version_from_dict),
+        parse_array(required(members, "version-log", as_list), "version-log", _entry_from_dict),
+        parse_array(required(members, "schemas", as_list), "schemas", schema_from_dict),
         optional(members, "properties", text_map) or {},
         format_version,
     )
@@ -54,7 +54,7 @@ def view_from_dict(node: Any) -> ViewMetadata:
 def view_to_dict(view: ViewMetadata) -> dict[str, Any]:
     """Return the JSON object of a view, members in Java's order.
 
-    Raises UnsupportedError where it has a text of a kind that is not known here.
+    Raises UnsupportedError if it has a text of an unknown kind.
     """
     node: dict[str, Any] = {
         "view-uuid": view.view_uuid,
@@ -65,21 +65,22 @@ def view_to_dict(view: ViewMetadata) -> dict[str, Any]:
         node["properties"] = dict(view.properties)
     return {
         **node,
-        "schemas": [schema_to_dict(one) for one in view.schemas],
+        "schemas": [schema_to_dict(schema) for schema in view.schemas],
         "current-version-id": view.current_version_id,
-        "versions": [_known(one) for one in view.versions],
+        "versions": [_checked_version(version) for version in view.versions],
         "version-log": [
-            {"timestamp-ms": one.timestamp_ms, "version-id": one.version_id}
-            for one in view.version_log
+            {"timestamp-ms": entry.timestamp_ms, "version-id": entry.version_id}
+            for entry in view.version_log
         ],
     }
 
 
-def _known(version: ViewVersion) -> dict[str, Any]:
-    for one in version.representations:
-        if one.type != SQL:
+def _checked_version(version: ViewVersion) -> dict[str, Any]:
+    for representation in version.representations:
+        if representation.type != SQL:
             raise UnsupportedError(
-                f"The view has a text of type {one.type}, which only its catalog can keep"
+                f"The view has a text of type {representation.type}, "
+                "which only its catalog can keep"
             )
     return version_to_dict(version)
 
@@ -92,7 +93,7 @@ def version_from_dict(node: Any) -> ViewVersion:
         required(members, "version-id", as_int),
         required(members, "timestamp-ms", as_long),
         required(members, "schema-id", as_int),
-        each(
+        parse_array(
             required(members, "representations", as_list),
             "representations",
             _representation_from_dict,
@@ -115,8 +116,8 @@ def version_to_dict(version: ViewVersion) -> dict[str, Any]:
         node["default-catalog"] = version.default_catalog
     node["default-namespace"] = list(version.default_namespace)
     node["representations"] = [
-        {"type": one.type, "sql": one.sql, "dialect": one.dialect}
-        for one in version.representations
+        {"type": representation.type, "sql": representation.sql, "dialect": representation.dialect}
+        for representation in version.representations
     ]
     return node
 

@@ -289,7 +289,7 @@ def test_a_field_that_is_not_an_identity_takes_no_name_of_a_column(java: SparkSe
     """Java lets it take that of its own source; here the rule is one for every way in."""
     places = twins(java, "column_name", SOURCES)
     update: Update = [("field", "truncate(3, data)", "data")]
-    assert "can't have one name" in (ours(places[0], update) or "")
+    assert "can't share a name" in (ours(places[0], update) or "")
     assert javas(java, places[1], update) is None
     assert ice.load_table(places[1]).spec().fields[0].name == "data"
 

@@ -211,7 +211,7 @@ def test_a_partition_field_that_is_called_as_a_column_is_that_column(
     run = _runner(spark)
     run("CREATE TABLE st.d.t (a int, b int, ts timestamp) PARTITIONED BY (a)")
     run("ALTER TABLE st.d.t RENAME COLUMN a TO x")
-    with pytest.raises(InvalidSchemaError, match="can't have one name"):
+    with pytest.raises(InvalidSchemaError, match="can't share a name"):
         run("ALTER TABLE st.d.t RENAME COLUMN b TO a")
     with monkeypatch.context() as other_library:
         other_library.setattr(apply_updates, "check_field_names", lambda *_: None)

@@ -18,7 +18,7 @@ from iceberg_spark.spark.catalyst.classic_frame import has_attribute, own_plan_i
 from iceberg_spark.spark.catalyst.merge_names import MergeNames
 from iceberg_spark.spark.session.classic_session import is_connect, java_packages
 from iceberg_spark.spark.session.session_dialect import session_dialect
-from iceberg_spark.spec.arguments import shown
+from iceberg_spark.spec.arguments import format_value
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 from iceberg_spark.spec.quoted_name import quoted, quoted_parts
 
@@ -50,7 +50,8 @@ def check_column(what: str, value: object) -> None:
     """Refuse what is neither a column nor a text. Raises InvalidTypeError."""
     if not isinstance(value, Column | str):
         raise InvalidTypeError(
-            f"{what} must be a column, not {shown(value)}: a value is one by lit({shown(value)})"
+            f"{what} must be a column, not {format_value(value)}: "
+            f"a value is one by lit({format_value(value)})"
         )
 
 

@@ -270,7 +270,7 @@ def test_pandas_is_not_needed(monkeypatch: pytest.MonkeyPatch):
     ],
 )
 def test_a_property_that_nobody_knows_is_told_and_kept(name: str, meant: str, table: Table):
-    told = f"'{name}' is none that Iceberg knows.*did you mean '{meant}'"
+    told = f"'{name}' is unknown to Iceberg.*did you mean '{meant}'"
     with pytest.warns(UserWarning, match=told):
         made = ice.create_table(new_location(), COLUMNS, properties={name: "1"})
     assert made.properties[name] == "1"

@@ -206,9 +206,9 @@ def test_versions_start_at_1():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"current-schema-id": 7}, "'current-schema-id' is 7, but the ids there are: 0"),
-        ({"default-spec-id": 7}, "'default-spec-id' is 7, but the ids there are: 0"),
-        ({"default-sort-order-id": 7}, "'default-sort-order-id' is 7, but the ids there are: 0"),
+        ({"current-schema-id": 7}, "'current-schema-id' is 7, but the existing ids are: 0"),
+        ({"default-spec-id": 7}, "'default-spec-id' is 7, but the existing ids are: 0"),
+        ({"default-sort-order-id": 7}, "'default-sort-order-id' is 7, but the existing ids are: 0"),
         ({"schemas": [COLUMNS, COLUMNS]}, "Two schemas have the id 0"),
         ({"partition-specs": V2["partition-specs"] * 2}, "Two partition specs have the id 0"),
         ({"sort-orders": V2["sort-orders"] * 2}, "Two sort orders have the id 0"),

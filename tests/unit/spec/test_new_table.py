@@ -69,7 +69,9 @@ def test_the_format_version_may_be_a_property_that_is_not_stored():
 
 
 def test_two_answers_for_the_format_version_are_refused():
-    with pytest.raises(InvalidOptionError, match="'format-version' is 1, but format version 2"):
+    with pytest.raises(
+        InvalidOptionError, match="'format-version' is 1, but the requested format version is 2"
+    ):
         metadata(format_version=2, properties={"format-version": "1"})
 
 

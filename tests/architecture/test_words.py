@@ -1,0 +1,93 @@
+"""Names and texts of the folders that are rewritten stay free of the project's private language."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+import pytest
+
+from tests.architecture.source import SourceFile, against, files
+
+CLEAN_FOLDERS = ("iceberg_spark/spec",)
+"""Grows until it is the whole package."""
+
+BANNED_NAMES = frozenset(
+    (
+        *("asked", "at", "each", "found", "given", "kept", "known", "made"),
+        *("one", "place", "said", "told", "wanted", "whole"),
+    )
+)
+BANNED_PHRASES = re.compile(
+    r"\b(of ours|of theirs|beside|anew|what is no|by turns)\b", re.IGNORECASE
+)
+
+
+def bound_names(tree: ast.AST) -> Iterator[str]:
+    """Names of variables, parameters, fields, functions and classes, where they are bound."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name) | ast.ExceptHandler(name=str(name)):
+                yield name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name
+            case ast.MatchMapping(rest=str(name)) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def banned_names(tree: ast.AST) -> list[str]:
+    return sorted({name for name in bound_names(tree) if name.strip("_").lower() in BANNED_NAMES})
+
+
+def banned_phrases(text: str) -> list[str]:
+    """Banned phrases in docstrings, messages and comments."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [
+        f"line {token.start[0]}: {match.group()}"
+        for token in tokens
+        if token.type in (tokenize.STRING, tokenize.COMMENT)
+        for match in BANNED_PHRASES.finditer(token.string)
+    ]
+
+
+def clean_files() -> tuple[SourceFile, ...]:
+    return files(*CLEAN_FOLDERS)
+
+
+def test_name_says_what_it_holds() -> None:
+    assert against(lambda file: banned_names(file.tree), clean_files()) == {}
+
+
+def test_text_has_no_banned_phrase() -> None:
+    assert against(lambda file: banned_phrases(file.text), clean_files()) == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "found = 1",
+        "def f(*, given): pass",
+        "def told(): pass",
+        "class C:\n    place: int",
+        "[one for one in []]",
+        "for at, x in []: pass",
+        "match x:\n    case [known, *kept]: pass",
+        "class C:\n    def __init__(self): self._wanted = 1",
+    ],
+)
+def test_banned_name_is_found_wherever_it_is_bound(source: str) -> None:
+    assert banned_names(ast.parse(source))
+
+
+def test_attribute_and_keyword_of_other_libraries_may_have_any_name() -> None:
+    assert banned_names(ast.parse("x = match.found\nf(given=1)")) == []
+
+
+def test_banned_phrase_is_found_in_docstrings_messages_and_comments() -> None:
+    text = '"""A file of ours."""\nraise ValueError("what is no number")\n# read anew\n'
+    assert banned_phrases(text) == ["line 1: of ours", "line 2: what is no", "line 3: anew"]
