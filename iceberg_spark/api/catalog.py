@@ -281,13 +281,25 @@ def _parts(namespace: TableName) -> Name:
 
 
 def load_catalog(name: str | None = None, **properties: str) -> TableCatalog:
-    """Return a catalog by name: configured properties with those given laid over them.
+    """Return a catalog by name.
 
-    Without a name it is the one that the configuration calls `default-catalog`, or `default`.
-    `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `rest` (a server at `uri`),
-    `sql` (or `jdbc`: a database at `uri`) or `memory`; configuration is PyIceberg's
-    (.pyiceberg.yaml, PYICEBERG_CATALOG__NAME__...). What has none there may be described by the
-    active session's `spark.sql.catalog.NAME.*`. `local` needs none. Raises InvalidInputError.
+    The configuration is PyIceberg's: `.pyiceberg.yaml`, and `PYICEBERG_CATALOG__NAME__...` in the
+    environment. A name that neither defines may be described by the active session's settings
+    `spark.sql.catalog.NAME.*`. The catalog `local` needs no configuration.
+
+    Args:
+        name: The catalog. Without a name it is the one that the configuration calls
+            `default-catalog`, or `default`.
+        **properties: Properties that override the configured ones. `type` is `rest`, `sql` (or
+            `jdbc`), `hive`, `glue`, `dynamodb`, `filesystem` (or `hadoop`) or `memory` (or
+            `in-memory`).
+
+    Raises:
+        InvalidInputError: The type is unknown, or a property that it needs is missing.
+        UnsupportedError: A package that the type needs is not installed.
+
+    Example:
+        >>> ice.load_catalog("prod", type="rest", uri="https://catalog.example.com")
     """
     called = name or default_catalog()
     return TableCatalog(

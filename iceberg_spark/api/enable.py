@@ -44,18 +44,29 @@ from iceberg_spark.spark.sql.spark_queries import register_catalogs
 
 
 def enable(spark: SparkSession) -> None:
-    """Let `format("pyiceberg-lite")` of this session, classic or Connect, use the native engine.
+    """Make a session, classic or Connect, read and write Iceberg tables by all of Spark's API.
 
-    `spark.read...load(T)` then gives the frame of `t.scan(...).to_df()`: the same rows and
-    options, Spark's own column pruning and filter push-down, the snapshot pinned when it is made.
-    `df.write` takes all save modes, `partitionBy` and `distribution-mode`; `df.writeStream` writes
-    batches the same way, and to tables by name (`toTable`); `spark.readStream` knows the session's
-    catalogs. `spark.sql(text)` runs statements that name one of our catalogs, or a location in
-    backticks, as `sql` does, and `spark.table` reads our tables; `df.writeTo`, `df.mergeInto`,
-    `saveAsTable` and `insertInto` change them, and `spark.catalog` shows them. Filters that come
-    after a frame was made choose its files (classic sessions). A `spark.sql.defaultCatalog` of ours
-    is chosen as by USE, and Spark's own is its default meanwhile. Other formats, statements and
-    sessions, and readers made before stay as they are. Again for an enabled session: no change.
+    In this session, from here on:
+
+    - `spark.sql`, `spark.table` and `spark.read.table` know the tables of configured catalogs, and
+      tables by their location in backticks.
+    - `spark.read.format("pyiceberg-lite")` returns DataFrames of Spark's own Parquet reader, with
+      its column pruning and filter push-down.
+    - `df.write`, `df.writeTo`, `df.mergeInto`, `saveAsTable`, `insertInto` and streams write with
+      all save modes, `partitionBy` and `distribution-mode`.
+    - `spark.catalog` lists the catalogs, and a `spark.sql.defaultCatalog` that is an Iceberg
+      catalog becomes the current one.
+
+    Other formats, other sessions and readers created before stay unchanged. Calling it again has
+    no effect. `disable` undoes it.
+
+    Raises:
+        InvalidInputError: Spark's workers would run a Python without this package, or the
+            session's default catalog is described wrongly.
+
+    Example:
+        >>> ice.enable(spark)
+        >>> spark.sql("SELECT count(*) FROM prod.db.events").show()
     """
     key = session_id(checked_session(spark))
     check_worker_python(spark)

@@ -40,23 +40,33 @@ from iceberg_spark.spec.printable import printable
 
 
 def sql(spark: SparkSession, query: str, args: Args = None, **frames: Any) -> DataFrame:
-    """Run a statement of SQL, with tables of this library under their own names.
+    """Run one SQL statement on Iceberg tables, in any session.
 
-    Commands (CREATE, ALTER, INSERT, DELETE, UPDATE, MERGE, CALL, SHOW, ...) run at once, as those
-    of Iceberg's documentation for Spark; one that is about no table of ours is Spark's. Queries
-    are lazy, and their tables pinned now.
+    Commands (CREATE, ALTER, INSERT, DELETE, UPDATE, MERGE, CALL, SHOW, ...) run immediately.
+    Queries are lazy: each table is pinned to its current snapshot when the DataFrame is created.
+    Statements that name no Iceberg table go to Spark unchanged.
 
-    Ours are identifiers of configured catalogs (`cat.db.t`, also `cat.db.t.branch_audit`,
-    `cat.db.t.tag_eoy`, `cat.db.t.snapshots`) and locations in backticks (`/data/t`); both take
-    VERSION AS OF and TIMESTAMP AS OF. All other tables are Spark's. Conditions of WHERE and ON
-    that concern one table prune its plan; what is not understood prunes nothing (`explain`).
-    Names of views are those of catalogs of type rest: a view's text is read with its own default
-    catalog and namespace. `args` are the values of parameters such as
-    `:day` or `?`, which prune nothing in queries; `frames` are frames, and values, that the text
-    names in braces, as `spark.sql("... FROM {df}", df=df)` does.
+    Args:
+        spark: The session, classic or Connect.
+        query: The statement. A table is named by a catalog (`cat.db.t`, `cat.db.t.snapshots`,
+            `cat.db.t.branch_audit`, `cat.db.t.tag_eoy`) or by its location in backticks. Both take
+            VERSION AS OF and TIMESTAMP AS OF. Catalogs are those of `load_catalog`; views are read
+            where the catalog has them (types rest, sql, hive and memory).
+        args: Values of parameters such as `:day` or `?`.
+        **frames: DataFrames and values that the text names in braces, as in
+            `spark.sql("... FROM {df}", df=df)`.
 
-    Raises InvalidInputError with line and column for what can't be read, NoSuchTableError,
-    NoSuchSnapshotError, and what the table API raises for the same change.
+    Returns:
+        The rows of a query, or what the command returns.
+
+    Raises:
+        InvalidInputError: The statement cannot be parsed; the message has line and column.
+        NoSuchTableError: A table does not exist.
+        NoSuchSnapshotError: A snapshot, branch or tag does not exist.
+        IcebergError: The change fails, as it does with the methods of `Table`.
+
+    Example:
+        >>> ice.sql(spark, "SELECT count(*) FROM prod.db.events WHERE day = :day", {"day": day})
     """
     return sql_with(spark, query, args, frames)
 

@@ -34,6 +34,14 @@ def sql_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     ice.disable(session)
 
 
+def make_events_at(sql_spark: Any, location: str) -> None:
+    sql_spark.sql(
+        f"CREATE TABLE `{location}` (id bigint, ts timestamp) PARTITIONED BY (months(ts))"
+    )
+    moment = "timestamp'2024-01-01' + make_interval(0, 0, 0, id)"
+    sql_spark.sql(f"INSERT INTO `{location}` SELECT id, {moment} FROM range(1000)")
+
+
 def make_events(sql_spark: Any) -> None:
     moment = "timestamp'2024-01-01' + make_interval(0, 0, 0, id) AS ts"
     sql_spark.sql(f"CREATE TABLE prod.db.events AS SELECT id, {moment} FROM range(1000)")
@@ -42,8 +50,7 @@ def make_events(sql_spark: Any) -> None:
 
 @pytest.mark.parametrize("page", WITH_SPARK)
 def test_examples_run(page: str, readers_session: Any, sql_spark: Any, tmp_path: Path) -> None:
-    if page != "README.md":  # the table that the README's first example makes
-        run("README.md", blocks("README.md")[:1], tmp_path)
+    make_events_at(sql_spark, f"{tmp_path}/events")
     if page in OF_EVENTS:
         make_events(sql_spark)
     rows = readers_session.sql("SELECT 2L AS id, timestamp'2024-06-02' AS ts")

@@ -1,0 +1,36 @@
+"""The documentation's navigation has every page, and its reference every public name."""
+
+import re
+
+import iceberg_spark as ice
+from tests.documentation import ROOT
+
+CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
+
+
+def described_names() -> set[str]:
+    texts = [page.read_text(encoding="utf-8") for page in (DOCS / "api").glob("*.md")]
+    return set(re.findall(r"^::: iceberg_spark\.(\w+)$", "\n".join(texts), re.MULTILINE))
+
+
+def test_the_reference_describes_every_public_name():
+    assert set(ice.__all__) - described_names() == set()
+
+
+def test_the_reference_shows_inherited_methods():
+    """`append`, `merge` and eight more are methods of a base class of `Table`."""
+    assert "inherited_members: true" in CONFIGURATION
+
+
+def test_every_page_is_in_the_navigation():
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    in_navigation = set(re.findall(r": (\S+\.md)$", CONFIGURATION, re.MULTILINE))
+    missing = {page for page in pages - in_navigation if not page.startswith("decisions/")}
+    assert missing == set()
+    assert in_navigation <= pages
+
+
+def test_broken_anchors_fail_the_build():
+    assert "anchors: warn" in CONFIGURATION
+    assert "mkdocs build --strict" in (ROOT / "Makefile").read_text(encoding="utf-8")
