@@ -9,7 +9,7 @@ from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import active_session
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.expr.spelled import spelled
+from iceberg_spark.expr.spelled import quote_references
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import scheme
@@ -79,7 +79,11 @@ def overwritten(
         spark = active_session() if use_spark else None
         if spark is not None and not _is_little(verb, target) and _goes_by_spark(verb):
             return on_spark.rewritten_on_spark(
-                verb, context, target, to_text(spelled(predicate, metadata.schema), None), spark
+                verb,
+                context,
+                target,
+                to_text(quote_references(predicate, metadata.schema), None),
+                spark,
             )
         return delete_rows(target, io, context, verb.mode)
 

@@ -130,21 +130,21 @@ class _Binder:
     def _field_id(self, term: Term) -> int:
         match term:
             case BoundReference(field_id=field_id, name=name):
-                found = field_id if self.schema.get(field_id) is not None else None
+                bound_id = field_id if self.schema.get(field_id) is not None else None
             case Reference(name=name):
                 try:
-                    found = self.schema.find_id(name, self.case_sensitive)
+                    bound_id = self.schema.find_id(name, self.case_sensitive)
                 except InvalidSchemaError as cause:
                     raise InvalidExpressionError(str(cause)) from cause
             case _:
                 assert_never(term)
-        if found is None:
-            known = self.schema.column_names
+        if bound_id is None:
+            column_names = self.schema.column_names
             raise InvalidExpressionError(
-                f"No column '{name}' in the table, it has: {listed(known)}"
-                f"{did_you_mean(str(name), known)}"
+                f"No column '{name}' in the table, it has: {listed(column_names)}"
+                f"{did_you_mean(str(name), column_names)}"
             )
-        return found
+        return bound_id
 
     def _comparable(self, term: Term) -> BoundReference:
         ref = self._reference(term)
@@ -181,11 +181,11 @@ class _Binder:
         literals = _of_one_type(ref, literals)
         coerced = [coerce(ref, value, self.time_zone) for value in literals]
         bands = [
-            _compare_band(Op.NE if negated else Op.EQ, ref, one.low, one.high)
-            for one in coerced
-            if isinstance(one, Band)
+            _compare_band(Op.NE if negated else Op.EQ, ref, literal.low, literal.high)
+            for literal in coerced
+            if isinstance(literal, Band)
         ]
-        exact = [one.value for one in coerced if isinstance(one, Exact)]
+        exact = [literal.value for literal in coerced if isinstance(literal, Exact)]
         ordinary = [value for value in exact if not is_nan(value)]
         members = [membership(ref, ordinary, negated)] if ordinary or not bands else []
         nan = [] if len(ordinary) == len(exact) else [IsNaN(ref, negated)]
@@ -274,8 +274,8 @@ def _of_one_type(ref: BoundReference, literals: list[Any]) -> list[Any]:
     Raises InvalidExpressionError for texts beside other values, and without ANSI mode for texts
     against a column that is no text.
     """
-    texts = [one for one in literals if isinstance(one, str | LooseText)]
-    loose = any(isinstance(one, LooseText) for one in texts)
+    texts = [literal for literal in literals if isinstance(literal, str | LooseText)]
+    loose = any(isinstance(literal, LooseText) for literal in texts)
     if (
         texts
         and not isinstance(ref.field_type, StringType | UUIDType)
@@ -285,11 +285,13 @@ def _of_one_type(ref: BoundReference, literals: list[Any]) -> list[Any]:
             f"Column '{ref.name}' has type {ref.field_type}: texts in its IN list are compared as "
             "texts, or not at all; write values of the type"
         )
-    if not any(isinstance(one, float | np.floating) for one in literals):
-        typed = [of_integer(one) if type(one) is int else one for one in literals]
+    if not any(isinstance(literal, float | np.floating) for literal in literals):
+        typed = [of_integer(literal) if type(literal) is int else literal for literal in literals]
         return _as_compared(ref, typed)
-    literals = [plain(one) for one in literals]
-    return [float(one) if isinstance(one, int | Decimal) else one for one in literals]
+    literals = [plain(literal) for literal in literals]
+    return [
+        float(literal) if isinstance(literal, int | Decimal) else literal for literal in literals
+    ]
 
 
 def _is_ordered_exactly(op: Op, ref: BoundReference, value: Any) -> bool:
@@ -306,15 +308,16 @@ def _as_compared(ref: BoundReference, literals: list[Any]) -> list[Any]:
 
     Raises InvalidExpressionError where the column would be rounded.
     """
-    if not all(is_exact(one) for one in literals):
-        return [plain(one) for one in literals]
-    found = as_compared(ref.field_type, literals)
-    if found is None:
+    if not all(is_exact(literal) for literal in literals):
+        return [plain(literal) for literal in literals]
+    compared = as_compared(ref.field_type, literals)
+    if compared is None:
         raise InvalidExpressionError(
             f"Column '{ref.name}' has type {ref.field_type}, which Spark would round to compare it "
-            f"with {', '.join(str(plain(one)) for one in literals)}: write it with fewer digits"
+            f"with {', '.join(str(plain(literal)) for literal in literals)}: "
+            "write it with fewer digits"
         )
-    return list(found)
+    return list(compared)
 
 
 def _compare_between(op: Op, ref: BoundReference, below: Any, above: Any) -> Bound:

@@ -190,13 +190,13 @@ def with_both_zeros(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def after_prefix(prefix: str) -> str | None:
     """Return the least text above all that start with a prefix, None when there is none."""
-    kept = prefix.rstrip(_HIGHEST)
-    if not kept:
+    head = prefix.rstrip(_HIGHEST)
+    if not head:
         return None
-    following = ord(kept[-1]) + 1
+    following = ord(head[-1]) + 1
     if _SURROGATES[0] <= following <= _SURROGATES[1]:
         following = _SURROGATES[1] + 1
-    return kept[:-1] + chr(following)
+    return head[:-1] + chr(following)
 
 
 def any_of(masks: list[pc.Expression]) -> pc.Expression:

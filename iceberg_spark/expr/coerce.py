@@ -132,7 +132,7 @@ def _mismatch(term: BoundReference, literal: Any, hint: str = "") -> InvalidExpr
     )
 
 
-def _place(floor: int, exact: bool, low: int, high: int, make: Callable[[int], Any]) -> Coerced:
+def _placed(floor: int, exact: bool, low: int, high: int, make: Callable[[int], Any]) -> Coerced:
     """Place a number, given as its floor and whether it is whole, among low..high."""
     if floor > high:
         return Between(make(high), None)
@@ -179,12 +179,12 @@ def _number(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerc
         scale, high = term.field_type.scale, 10**term.field_type.precision - 1
         low = -high
     if not math.isfinite(number):  # NaN is the largest value
-        return _place(low - 1 if number < 0 else high + 1, True, low, high, _maker(term))
+        return _placed(low - 1 if number < 0 else high + 1, True, low, high, _maker(term))
     if isinstance(number, float):
         return _among_doubles(number, scale, low, high, _maker(term))
     scaled = Fraction(number) * 10**scale
     floor = scaled.numerator // scaled.denominator
-    return _place(floor, scaled.denominator == 1, low, high, _maker(term))
+    return _placed(floor, scaled.denominator == 1, low, high, _maker(term))
 
 
 def _among_doubles(
@@ -198,11 +198,11 @@ def _among_doubles(
 
     def first(reached: Callable[[float], bool]) -> int:
         """Return the first number whose double satisfies a condition that stays true above."""
-        below, at = low - 1, high + 1
-        while at - below > 1:
-            middle = (below + at) // 2
-            below, at = (below, middle) if reached(middle / unit) else (middle, at)
-        return at
+        below, above = low - 1, high + 1
+        while above - below > 1:
+            middle = (below + above) // 2
+            below, above = (below, middle) if reached(middle / unit) else (middle, above)
+        return above
 
     least, beyond = first(lambda double: double >= number), first(lambda double: double > number)
     if beyond - least > 1:
@@ -250,7 +250,7 @@ def _date(term: BoundReference, literal: Any, time_zone: str | None) -> Coerced:
         literal = date_from_text(literal)
     match literal:
         case DateLiteral(days=days):
-            return _place(days, True, *INT_LIMITS, int)
+            return _placed(days, True, *INT_LIMITS, int)
         case TimestampLiteral(nanos=nanos, is_local=True):
             day, rest = divmod(nanos, NANOS_PER_DAY)
         case TimestampLiteral(nanos=nanos, zone=None) if time_zone is None:
@@ -261,7 +261,7 @@ def _date(term: BoundReference, literal: Any, time_zone: str | None) -> Coerced:
             day, rest = _day(instant(nanos, zone or time_zone), time_zone)
         case _:
             raise _mismatch(term, literal, ": use DATE '2024-01-31'")
-    return _place(day, rest == 0, *INT_LIMITS, int)
+    return _placed(day, rest == 0, *INT_LIMITS, int)
 
 
 def _day(moment: int, zone: str) -> tuple[int, int]:
@@ -282,7 +282,7 @@ def _time(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced
     if not isinstance(literal, TimeLiteral):
         raise _mismatch(term, literal, ": use TIME '22:31:08'")
     micros, rest = divmod(literal.nanos, 1000)
-    return _place(micros, rest == 0, *_LIMITS[TimeType], int)
+    return _placed(micros, rest == 0, *_LIMITS[TimeType], int)
 
 
 def _temporal(literal: Any) -> Any:
@@ -349,9 +349,9 @@ def _zoned_timestamp(term: BoundReference, literal: Any, time_zone: str | None) 
 
 def _timestamp(term: BoundReference, nanos: int) -> Coerced:
     if isinstance(term.field_type, TimestampNanoType | TimestamptzNanoType):
-        return _place(nanos, True, *LONG_LIMITS, int)
+        return _placed(nanos, True, *LONG_LIMITS, int)
     # Spark's timestamps have microseconds: more digits in a literal are dropped.
-    return _place(nanos // 1000, True, *LONG_LIMITS, int)
+    return _placed(nanos // 1000, True, *LONG_LIMITS, int)
 
 
 def _string(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced:
@@ -369,10 +369,10 @@ def _uuid(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced
         match literal:
             case uuid.UUID():
                 return Exact(literal)
-            case str() if str(found := uuid.UUID(literal)) == literal:
-                return Exact(found)
+            case str() if str(parsed := uuid.UUID(literal)) == literal:
+                return Exact(parsed)
             case str():
-                raise _mismatch(term, literal, f": its text has one form only, '{found}'")
+                raise _mismatch(term, literal, f": its text has one form only, '{parsed}'")
             case bytes():
                 return Exact(uuid.UUID(bytes=literal))
             case _:
@@ -408,7 +408,7 @@ def _fixed(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerce
     number = int.from_bytes(data[:length].ljust(length, b"\0"), "big")
     largest = (1 << (8 * length)) - 1
     # Shorter: just below its zero-padded form; longer: just above its cut form.
-    return _place(number - 1 if len(data) < length else number, False, 0, largest, make)
+    return _placed(number - 1 if len(data) < length else number, False, 0, largest, make)
 
 
 _CONVERSIONS: dict[type, Callable[[BoundReference, Any, str | None], Coerced]] = {

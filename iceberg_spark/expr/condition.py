@@ -16,19 +16,19 @@ def conjuncts(
     sql: str, alias: str | None = None, dialect: Dialect = SPARK
 ) -> tuple[tuple[Unbound, ...], bool]:
     """Return the conjuncts that are predicates, see `parse_condition.conjuncts`."""
-    found: tuple[tuple[Unbound, ...], bool] = _parse.conjuncts(sql, alias, dialect)
-    return found
+    predicates: tuple[tuple[Unbound, ...], bool] = _parse.conjuncts(sql, alias, dialect)
+    return predicates
 
 
 def equalities(sql: str, alias: str, other: str, dialect: Dialect = SPARK) -> tuple[Equality, ...]:
     """Return the equalities of two tables, see `parse_condition.equalities`."""
-    found: tuple[Equality, ...] = _parse.equalities(sql, alias, other, dialect)
-    return found
+    pairs: tuple[Equality, ...] = _parse.equalities(sql, alias, other, dialect)
+    return pairs
 
 
 def variant_conjuncts(
     sql: str, alias: str | None = None, dialect: Dialect = SPARK
 ) -> tuple[VariantPredicate, ...]:
     """Return the predicates on fields of variants, see `parse_variant.variant_conjuncts`."""
-    found: tuple[VariantPredicate, ...] = _parse_variant.variant_conjuncts(sql, alias, dialect)
-    return found
+    predicates: tuple[VariantPredicate, ...] = _parse_variant.variant_conjuncts(sql, alias, dialect)
+    return predicates

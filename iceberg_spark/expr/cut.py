@@ -7,20 +7,20 @@ from functools import lru_cache
 from sqlglot.dialects.dialect import Dialect as Grammar
 from sqlglot.tokenizer_core import Token
 
-_LONGEST_KEPT = 100_000
+_LONGEST_CACHED = 100_000
 """Characters: of longer texts nothing is kept."""
 
 
-def cut(text: str, grammar: type[Grammar]) -> tuple[Token, ...]:
+def tokenize(text: str, grammar: type[Grammar]) -> tuple[Token, ...]:
     """Return a text's tokens; those of the last few texts are kept, for a query asks often.
 
     Raises SqlglotError for what can't be cut.
     """
-    return _kept(text, grammar) if len(text) <= _LONGEST_KEPT else _cut(text, grammar)
+    return _cached(text, grammar) if len(text) <= _LONGEST_CACHED else _cut(text, grammar)
 
 
 def _cut(text: str, grammar: type[Grammar]) -> tuple[Token, ...]:
     return tuple(grammar().tokenize(text))
 
 
-_kept = lru_cache(maxsize=16)(_cut)
+_cached = lru_cache(maxsize=16)(_cut)

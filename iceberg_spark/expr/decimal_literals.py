@@ -75,10 +75,10 @@ def as_compared(kind: IcebergType, literals: Sequence[Number]) -> list[int | Dec
     None where the column is rounded for it, so that no value of its own stands for the literal.
     """
     column = _digits_of_column(kind)
-    known = [digits for digits in map(digits_of, literals) if _is_of_spark(digits)]
-    if column is None or (column.behind == 0 and not any(one.behind for one in known)):
+    digit_counts = [digits for digits in map(digits_of, literals) if _is_of_spark(digits)]
+    if column is None or (column.behind == 0 and not any(digits.behind for digits in digit_counts)):
         return [_rounded(literal, None) for literal in literals]
-    scale = _common_scale([column, *known])
+    scale = _common_scale([column, *digit_counts])
     if scale is not None and column.behind > scale:
         return None
     return [_rounded(literal, scale) for literal in literals]
@@ -118,11 +118,11 @@ def _digits_of_column(kind: IcebergType) -> Digits | None:
             return None
 
 
-def _common_scale(known: Iterable[Digits]) -> int | None:
+def _common_scale(digit_counts: Iterable[Digits]) -> int | None:
     """Return how many digits behind the point are left, None where none is lost."""
-    known = list(known)
-    before = max(one.before for one in known)
-    if before + max(one.behind for one in known) <= _MOST_DIGITS:
+    digit_counts = list(digit_counts)
+    before = max(digits.before for digits in digit_counts)
+    if before + max(digits.behind for digits in digit_counts) <= _MOST_DIGITS:
         return None
     return max(0, _MOST_DIGITS - before)
 

@@ -20,42 +20,44 @@ NEVER = (t.UnknownType, t.VariantType, t.GeometryType, t.GeographyType)
 """Types whose columns default to null only."""
 
 
-def default_value(column: str, kind: t.IcebergType, given: object) -> Any:
+def default_value(column: str, kind: t.IcebergType, value: object) -> Any:
     """Return what the user gave as a canonical value (`spec.json_values`) of the column's type.
 
     A wall clock for an instant is one of UTC. The default of a struct is {}: its fields have
     their own. Raises InvalidSchemaError naming the column.
     """
     match kind:
-        case _ if given is None:
+        case _ if value is None:
             return None
         case _ if isinstance(kind, NEVER):
             raise InvalidSchemaError(f"Column '{column}' of type {kind} can't have a default")
         case t.StructType():
-            return _struct(column, kind, given)
-        case t.ListType() if isinstance(given, Sequence) and not isinstance(given, str | bytes):
-            return tuple(_part(f"{column}.element", kind.element_field, one) for one in given)
-        case t.MapType() if isinstance(given, Mapping):
+            return _struct(column, kind, value)
+        case t.ListType() if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            return tuple(
+                _part(f"{column}.element", kind.element_field, element) for element in value
+            )
+        case t.MapType() if isinstance(value, Mapping):
             return tuple(
                 (
                     _part(f"{column}.key", kind.key_field, key),
-                    _part(f"{column}.value", kind.value_field, value),
+                    _part(f"{column}.value", kind.value_field, part),
                 )
-                for key, value in given.items()
+                for key, part in value.items()
             )
         case _:
-            return _primitive(column, kind, given)
+            return _primitive(column, kind, value)
 
 
 def struct_with_defaults(
-    column: str, kind: t.StructType, given: Mapping[str, object]
+    column: str, kind: t.StructType, defaults: Mapping[str, object]
 ) -> t.StructType:
     """Return a new struct whose fields have the defaults that are given by their names.
 
     Raises InvalidSchemaError naming a field that there isn't, and as `default_value` does.
     """
     names = [field.name for field in kind.fields]
-    for name in given:
+    for name in defaults:
         if name not in names:
             raise InvalidSchemaError(
                 f"The default of '{column}' has a field '{name}'; the struct has: "
@@ -63,34 +65,36 @@ def struct_with_defaults(
             )
     return t.StructType(
         *(
-            with_default(field, given[field.name], f"{column}.") if field.name in given else field
+            with_default(field, defaults[field.name], f"{column}.")
+            if field.name in defaults
+            else field
             for field in kind.fields
         )
     )
 
 
-def with_default(field: t.NestedField, given: object, above: str = "") -> t.NestedField:
+def with_default(field: t.NestedField, default: object, above: str = "") -> t.NestedField:
     """Return a new column with a default, of a struct those of its fields.
 
     Raises InvalidSchemaError as `default_value` does; `above` is what stands before its name then.
     """
-    path, kind, value = f"{above}{field.name}", field.field_type, given
+    path, kind, value = f"{above}{field.name}", field.field_type, default
     if isinstance(kind, t.StructType) and isinstance(value, Mapping):
         kind, value = struct_with_defaults(path, kind, value), {}
-    default = default_value(path, kind, value)
-    return replace(field, field_type=kind, initial_default=default, write_default=default)
+    canonical = default_value(path, kind, value)
+    return replace(field, field_type=kind, initial_default=canonical, write_default=canonical)
 
 
-def _part(path: str, field: t.NestedField, given: object) -> Any:
-    if given is None and field.required:
+def _part(path: str, field: t.NestedField, value: object) -> Any:
+    if value is None and field.required:
         raise InvalidSchemaError(f"The default has a null in '{path}', which is required")
-    return default_value(path, field.field_type, given)
+    return default_value(path, field.field_type, value)
 
 
-def _struct(column: str, kind: t.StructType, given: object) -> tuple[()]:
-    if given not in ({}, ()):
+def _struct(column: str, kind: t.StructType, value: object) -> tuple[()]:
+    if value not in ({}, ()):
         raise InvalidSchemaError(
-            f"The default of struct '{column}' is {{}} or null, not {given!r}: set those of its "
+            f"The default of struct '{column}' is {{}} or null, not {value!r}: set those of its "
             "fields"
         )
     for field in kind.fields:
@@ -102,22 +106,24 @@ def _struct(column: str, kind: t.StructType, given: object) -> tuple[()]:
     return ()
 
 
-def _primitive(column: str, kind: t.IcebergType, given: object) -> Any:
-    value = given.item() if isinstance(given, np.generic) else given
-    match kind, value:
-        case ((t.FloatType() | t.DoubleType()), int() | float() | Decimal()) if not _is_bool(value):
-            return _floating(column, kind, float(value))
-        case t.DecimalType(), float() if math.isfinite(value):
-            value = Decimal(repr(value))  # 0.1 is meant as it is written
+def _primitive(column: str, kind: t.IcebergType, value: object) -> Any:
+    literal = value.item() if isinstance(value, np.generic) else value
+    match kind, literal:
+        case ((t.FloatType() | t.DoubleType()), int() | float() | Decimal()) if not _is_bool(
+            literal
+        ):
+            return _floating(column, kind, float(literal))
+        case t.DecimalType(), float() if math.isfinite(literal):
+            literal = Decimal(repr(literal))  # 0.1 is meant as it is written
         case _:
             pass
     try:
-        found = coerce(BoundReference(0, kind, False, column), value, "UTC")
+        coerced = coerce(BoundReference(0, kind, False, column), literal, "UTC")
     except IcebergError as cause:
-        raise _unfit(column, kind, given) from cause
-    if not isinstance(found, Exact):
-        raise _unfit(column, kind, given)
-    return found.value
+        raise _unfit(column, kind, value) from cause
+    if not isinstance(coerced, Exact):
+        raise _unfit(column, kind, value)
+    return coerced.value
 
 
 def _floating(column: str, kind: t.IcebergType, value: float) -> float:
@@ -135,5 +141,5 @@ def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
 
 
-def _unfit(column: str, kind: t.IcebergType, given: object) -> InvalidSchemaError:
-    return InvalidSchemaError(f"Default {given!r} of column '{column}' is not a {kind}")
+def _unfit(column: str, kind: t.IcebergType, value: object) -> InvalidSchemaError:
+    return InvalidSchemaError(f"Default {value!r} of column '{column}' is not a {kind}")

@@ -157,5 +157,5 @@ def _decimal_size(number: str) -> tuple[int, int]:
 def _in_one_line(text: str) -> str:
     """Return a text of the same length whose comments end where their lines do."""
     return _PIECES.sub(
-        lambda found: found[0].replace(_GOES_ON, "\\ ") if found[0][:2] == "--" else found[0], text
+        lambda match: match[0].replace(_GOES_ON, "\\ ") if match[0][:2] == "--" else match[0], text
     )

@@ -24,7 +24,7 @@ from iceberg_spark.expr.literals import (
 )
 from iceberg_spark.spec.calendar_text import date_text
 
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
 _BLANKS = " \t\n\r\x0b\x0c"
@@ -36,29 +36,29 @@ _CONTEXT = Context(prec=100)
 
 def whole_number(text: str) -> int:
     """Return the number of a text as Spark's cast to an integer type reads it."""
-    found = text.strip(_BLANKS)
-    if not _WHOLE.fullmatch(found):
+    stripped = text.strip(_BLANKS)
+    if not _INTEGER.fullmatch(stripped):
         raise ValueError(f"'{text}' is no whole number")
-    return int(found)
+    return int(stripped)
 
 
 def floating(text: str) -> float:
     """Return the number of a text as Spark's cast to double reads it."""
-    found = text.strip(_BLANKS).lower()
-    sign = -1 if found.startswith("-") else 1
-    special = _SPECIAL.get(found.lstrip("+-") if found[:1] in ("+", "-") else found)
+    stripped = text.strip(_BLANKS).lower()
+    sign = -1 if stripped.startswith("-") else 1
+    special = _SPECIAL.get(stripped.lstrip("+-") if stripped[:1] in ("+", "-") else stripped)
     if special is not None:
         return sign * special
-    if not _NUMBER.fullmatch(found):
+    if not _NUMBER.fullmatch(stripped):
         raise ValueError(f"'{text}' is no number")
-    return float(found)
+    return float(stripped)
 
 
 def truth(text: str) -> bool:
     """Return what Spark's cast to boolean makes of a text."""
-    found = text.strip(_BLANKS).lower()
-    if found in _TRUE_TEXTS or found in _FALSE_TEXTS:
-        return found in _TRUE_TEXTS
+    stripped = text.strip(_BLANKS).lower()
+    if stripped in _TRUE_TEXTS or stripped in _FALSE_TEXTS:
+        return stripped in _TRUE_TEXTS
     raise ValueError(f"'{text}' is neither true nor false")
 
 
@@ -103,9 +103,9 @@ def to_float(value: Any) -> float:
     if isinstance(value, float | bool) or not math.isfinite(wide) or not np.isfinite(near):
         return float(near)
     exact = Fraction(Decimal(value.strip(_BLANKS)) if isinstance(value, str) else value)
-    beside = [np.nextafter(near, np.float32(side)) for side in (-np.inf, np.inf)]
-    around = [float(each) for each in (near, *beside) if np.isfinite(each)]
-    return min(around, key=lambda each: abs(Fraction(each) - exact))
+    neighbours = [np.nextafter(near, np.float32(side)) for side in (-np.inf, np.inf)]
+    around = [float(candidate) for candidate in (near, *neighbours) if np.isfinite(candidate)]
+    return min(around, key=lambda candidate: abs(Fraction(candidate) - exact))
 
 
 def to_decimal(precision: int, scale: int) -> Callable[[Any], Decimal]:
@@ -116,10 +116,10 @@ def to_decimal(precision: int, scale: int) -> Callable[[Any], Decimal]:
             case LooseText() | bool():
                 raise ValueError("that can't be cast here")
             case str():
-                found = value.strip(_BLANKS)
-                if not _NUMBER.fullmatch(found):
+                stripped = value.strip(_BLANKS)
+                if not _NUMBER.fullmatch(stripped):
                     raise ValueError(f"'{value}' is no number")
-                number = Decimal(found)
+                number = Decimal(stripped)
             case float():
                 number = Decimal(repr(value))
                 if not number.is_finite() or len(number.as_tuple().digits) > _SURE_DIGITS:

@@ -70,26 +70,26 @@ class Pattern(str):
 
 def date_from_text(text: str) -> DateLiteral:
     """Parse Spark's date forms (`2024`, `2024-1`, `2024-01-31`, a time after it is ignored)."""
-    found = _DATE_TEXT.fullmatch(text)
-    if found is None:
+    match = _DATE_TEXT.fullmatch(text)
+    if match is None:
         raise InvalidExpressionError(f"'{text}' is not a date like 2024-01-31")
-    return DateLiteral(_days(text, found.group(1), found.group(2), found.group(3)))
+    return DateLiteral(_days(text, match.group(1), match.group(2), match.group(3)))
 
 
 def time_from_text(text: str) -> TimeLiteral:
     """Parse a time of day like `22:31:08.123456`."""
-    found = _TIME_TEXT.fullmatch(text)
-    if found is None:
+    match = _TIME_TEXT.fullmatch(text)
+    if match is None:
         raise InvalidExpressionError(f"'{text}' is not a time like 22:31:08.123456")
-    return TimeLiteral(_nanos(text, *found.groups()))
+    return TimeLiteral(_nanos(text, *match.groups()))
 
 
 def timestamp_from_text(text: str) -> TimestampLiteral:
     """Parse Spark's timestamp forms; the zone is an offset, `Z`, `UTC` or a region."""
-    found = _TIMESTAMP_TEXT.fullmatch(text)
-    if found is None:
+    match = _TIMESTAMP_TEXT.fullmatch(text)
+    if match is None:
         raise InvalidExpressionError(f"'{text}' is not a timestamp like 2024-01-31 22:31:08.123456")
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
     nanos = _days(text, year, month, day) * NANOS_PER_DAY
     if hour is not None:
         nanos += _nanos(text, hour, minute, second, fraction)
@@ -177,10 +177,10 @@ def _seconds(offset: dt.timedelta | None) -> int:
 def _fixed_offset(zone: str) -> int | None:
     if zone.upper() in {"Z", "UTC", "GMT", "UT"}:
         return 0
-    found = _OFFSET.fullmatch(zone)
-    if found is None:
+    match = _OFFSET.fullmatch(zone)
+    if match is None:
         return None
-    sign, hours, minutes, seconds = found.groups()
+    sign, hours, minutes, seconds = match.groups()
     total = (int(hours) * 60 + int(minutes or 0)) * 60 + int(seconds or 0)
     if total > _MOST_OFFSET or int(minutes or 0) > 59 or int(seconds or 0) > 59:
         return None

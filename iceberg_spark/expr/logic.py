@@ -22,36 +22,36 @@ from iceberg_spark.expr.nodes import (
 
 def conjunction(children: Iterable[Bound]) -> Bound:
     """Return a tree that holds where all children hold."""
-    kept: dict[Bound, None] = {}
+    unique: dict[Bound, None] = {}
     for child in children:
         match child:
             case Constant(value=value):
                 if not value:
                     return ALWAYS_FALSE
             case And(children=inner):
-                kept.update(dict.fromkeys(inner))
+                unique.update(dict.fromkeys(inner))
             case _:
-                kept[child] = None
-    if not kept:
+                unique[child] = None
+    if not unique:
         return ALWAYS_TRUE
-    return next(iter(kept)) if len(kept) == 1 else And(tuple(kept))
+    return next(iter(unique)) if len(unique) == 1 else And(tuple(unique))
 
 
 def disjunction(children: Iterable[Bound]) -> Bound:
     """Return a tree that holds where any child holds."""
-    kept: dict[Bound, None] = {}
+    unique: dict[Bound, None] = {}
     for child in children:
         match child:
             case Constant(value=value):
                 if value:
                     return ALWAYS_TRUE
             case Or(children=inner):
-                kept.update(dict.fromkeys(inner))
+                unique.update(dict.fromkeys(inner))
             case _:
-                kept[child] = None
-    if not kept:
+                unique[child] = None
+    if not unique:
         return ALWAYS_FALSE
-    return next(iter(kept)) if len(kept) == 1 else Or(tuple(kept))
+    return next(iter(unique)) if len(unique) == 1 else Or(tuple(unique))
 
 
 def is_null(term: BoundReference) -> Bound:

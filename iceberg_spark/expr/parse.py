@@ -153,7 +153,7 @@ def _called(sql: str) -> tuple[str, ...]:
 
 
 def _calls(sql: str) -> tuple[str, ...]:
-    return tuple(sorted({one[1].lower() for one in _CALLED.finditer(sql)}))
+    return tuple(sorted({match[1].lower() for match in _CALLED.finditer(sql)}))
 
 
 _kept_calls = lru_cache(maxsize=16)(_calls)
@@ -164,8 +164,8 @@ def _refuse(node: Node) -> InvalidExpressionError:
 
 
 def _check_args(node: Node) -> None:
-    given = {name for name, value in node.args.items() if value not in (None, False, [])}
-    if not given <= _ARGS.get(type(node), _DEFAULT_ARGS):
+    names = {name for name, value in node.args.items() if value not in (None, False, [])}
+    if not names <= _ARGS.get(type(node), _DEFAULT_ARGS):
         raise _refuse(node)
 
 
@@ -240,31 +240,31 @@ def _column(node: Node) -> Reference:
             raise _refuse(node)
 
 
-def _compare(op: Op, left: Node, right: Node, whole: Node) -> Unbound:
+def _compare(op: Op, left: Node, right: Node, node: Node) -> Unbound:
     if is_literal(left) and is_literal(right):
-        return _compare_literals(op, literal_value(left), literal_value(right), whole)
+        return _compare_literals(op, literal_value(left), literal_value(right), node)
     if is_literal(right):
         return Comparison(op, _column(left), literal_value(right))
     if is_literal(left):
         return Comparison(_FLIPPED[op], _column(right), literal_value(left))
-    raise _refuse(whole)
+    raise _refuse(node)
 
 
-def _compare_literals(op: Op, left: Any, right: Any, whole: Node) -> Unbound:
+def _compare_literals(op: Op, left: Any, right: Any, node: Node) -> Unbound:
     if is_exact(left) and is_exact(right) and not keep_digits(left, right):
-        raise _refuse(whole)
+        raise _refuse(node)
     left, right = plain(left), plain(right)
     match left, right:
         case (bool(), _) | (_, bool()):
-            raise _refuse(whole)
+            raise _refuse(node)
         case (str(), str()) | (int() | Decimal(), int() | Decimal()):
             return Constant(holds(op, compare(left, right)))
         case (int() | Decimal() | float(), int() | Decimal() | float()):
             return Constant(holds(op, compare(float(left), float(right))))
-        case LooseText(text=one), LooseText(text=other):
-            return Constant(holds(op, compare(one, other)))
+        case LooseText(text=text), LooseText(text=other):
+            return Constant(holds(op, compare(text, other)))
         case _:
-            raise _refuse(whole)
+            raise _refuse(node)
 
 
 def _null_safe_equal(node: exp.NullSafeEQ | exp.NullSafeNEQ) -> Unbound:
@@ -306,18 +306,18 @@ def _text(node: Node) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _like(node: exp.Like, escape: str | None, whole: Node) -> Unbound:
+def _like(node: exp.Like, escape: str | None, root: Node) -> Unbound:
     _check_args(node)
     pattern = _text(node.expression)
     if pattern is None or escape is None or len(escape) != 1:
-        raise _refuse(whole)
-    prefix, is_open = _prefix(pattern, escape, whole)
+        raise _refuse(root)
+    prefix, is_open = _prefix(pattern, escape, root)
     column = _column(node.this)
     test = StartsWith(column, prefix) if is_open else Comparison(Op.EQ, column, Pattern(prefix))
     return Not(test) if node.args.get("negate") else test
 
 
-def _prefix(pattern: str, escape: str, whole: Node) -> tuple[str, bool]:
+def _prefix(pattern: str, escape: str, node: Node) -> tuple[str, bool]:
     """Return the text before the wildcards of a LIKE pattern, and whether there are any."""
     text: list[str] = []
     rest = pattern
@@ -325,13 +325,13 @@ def _prefix(pattern: str, escape: str, whole: Node) -> tuple[str, bool]:
         if rest[0] == escape:
             if rest[1:2] not in ("%", "_", escape):
                 raise InvalidExpressionError(
-                    f"'{whole.sql('spark')}': {escape} may only stand before %, _ or itself"
+                    f"'{node.sql('spark')}': {escape} may only stand before %, _ or itself"
                 )
             rest = rest[1:]
         text.append(rest[0])
         rest = rest[1:]
     if rest.strip("%"):
         raise InvalidExpressionError(
-            f"'{whole.sql('spark')}': LIKE takes a prefix pattern only, like 'x%'; {ALLOWED}"
+            f"'{node.sql('spark')}': LIKE takes a prefix pattern only, like 'x%'; {ALLOWED}"
         )
     return "".join(text), bool(rest)

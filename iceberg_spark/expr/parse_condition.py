@@ -27,14 +27,16 @@ def conjuncts(
 
     With an `alias` columns are spelled `alias.column`; conjuncts with other columns are left out.
     """
-    found: list[Unbound] = []
+    predicates: list[Unbound] = []
     parts = parts_of(sql, dialect)
     for part in parts:
         try:
-            found.append(predicate(part if alias is None else of_table(part, alias), sql, dialect))
+            predicates.append(
+                predicate(part if alias is None else of_table(part, alias), sql, dialect)
+            )
         except (InvalidExpressionError, RecursionError):
             continue
-    return tuple(found), bool(parts) and len(found) == len(parts)
+    return tuple(predicates), bool(parts) and len(predicates) == len(parts)
 
 
 def equalities(sql: str, alias: str, other: str, dialect: Dialect = SPARK) -> tuple[Equality, ...]:
@@ -43,23 +45,23 @@ def equalities(sql: str, alias: str, other: str, dialect: Dialect = SPARK) -> tu
     The expression is columns and arithmetic: what has one spelling only, so that Spark reads in
     it what was read here.
     """
-    found = []
+    pairs = []
     for part in parts_of(sql, dialect):
         if not isinstance(part, exp.EQ | exp.NullSafeEQ):
             continue
-        for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
-            columns = list(theirs.find_all(exp.Column))
+        for column_side, other_side in ((part.this, part.expression), (part.expression, part.this)):
+            columns = list(other_side.find_all(exp.Column))
             if not columns or any(_path(column)[0] != other for column in columns):
                 continue
-            if not all(_is_plain(each) for each in theirs.walk()):
+            if not all(_is_plain(inner) for inner in other_side.walk()):
                 continue
             try:
-                column = ".".join(_path(of_table(mine, alias)))
+                column = ".".join(_path(of_table(column_side, alias)))
             except InvalidExpressionError:
                 continue
             safe = isinstance(part, exp.NullSafeEQ)
-            found.append(Equality(column, theirs.sql(dialect=Spark4), safe))
-    return tuple(found)
+            pairs.append(Equality(column, other_side.sql(dialect=Spark4), safe))
+    return tuple(pairs)
 
 
 def _is_plain(node: Node) -> bool:
@@ -93,12 +95,12 @@ def _path(column: Node) -> list[str]:
 def of_table(node: Node, alias: str) -> Node:
     """Return a copy whose columns have lost their table. Raises where one is of another."""
 
-    def without(each: Node) -> Node:
-        if not isinstance(each, exp.Column):
-            return each
-        first, *rest = _path(each)
+    def without(part: Node) -> Node:
+        if not isinstance(part, exp.Column):
+            return part
+        first, *rest = _path(part)
         if first != alias or not rest or len(rest) > 3:
-            raise InvalidExpressionError(f"'{each.sql('spark')}' is not a column of {alias}")
+            raise InvalidExpressionError(f"'{part.sql('spark')}' is not a column of {alias}")
         names = [exp.to_identifier(name, quoted=True) for name in reversed(rest)]
         return exp.Column(**dict(zip(("this", "table", "db"), names, strict=False)))
 

@@ -25,7 +25,7 @@ from iceberg_spark.expr.sql_strings import string_value
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 _Kind = exp.DataType.Type
-LOOSE, KNOWN = "loose", "known"
+LOOSE, RESOLVED = "loose", "known"
 """Marks of a node: a text that casts leniently, and one that no longer stands in the SQL."""
 _MOST_DIGITS = 38
 _UNSURE = ("\\", "''", '""')
@@ -39,7 +39,7 @@ def with_texts(tree: Node, sql: str, dialect: Dialect) -> Node:
     for node in tree.find_all(exp.Literal, exp.RawString, exp.Cast):
         if not dialect.ansi:
             node.meta[LOOSE] = True
-        if KNOWN in node.meta or not _is_text(node):
+        if RESOLVED in node.meta or not _is_text(node):
             continue
         start, end = node.meta.get("start"), node.meta.get("end")
         if start is not None and end is not None:
@@ -171,7 +171,7 @@ def _cast_to(kind: Node) -> Callable[[Any], Any] | None:
 
 def _decimal_size(kind: Node) -> tuple[int, int]:
     """Return the precision and scale of a decimal type as it is written."""
-    sizes = [int(str(each.this)) for each in kind.expressions]
+    sizes = [int(str(size.this)) for size in kind.expressions]
     precision, scale = [*sizes, *_DECIMAL[len(sizes) :]][:2]
     return precision, scale
 

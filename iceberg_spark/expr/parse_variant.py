@@ -28,16 +28,16 @@ def variant_conjuncts(
     sql: str, alias: str | None = None, dialect: Dialect = SPARK
 ) -> tuple[VariantPredicate, ...]:
     """Return the conjuncts that are predicates with fields of variants; see `conjuncts`."""
-    found = []
+    predicates = []
     for part in parts_of(sql, dialect):
         try:
             own = part if alias is None else of_table(part, alias)
-            read = variant_predicate(own, sql, dialect)
+            parsed = variant_predicate(own, sql, dialect)
         except (InvalidExpressionError, RecursionError):
             continue
-        if read is not None:
-            found.append(read)
-    return tuple(found)
+        if parsed is not None:
+            predicates.append(parsed)
+    return tuple(predicates)
 
 
 def variant_predicate(node: Node, sql: str, dialect: Dialect) -> VariantPredicate | None:
@@ -45,21 +45,21 @@ def variant_predicate(node: Node, sql: str, dialect: Dialect) -> VariantPredicat
 
     Raises InvalidExpressionError for what is no predicate.
     """
-    if not any(_is_getter(one) for one in node.find_all(exp.Anonymous)):
+    if not any(_is_getter(getter) for getter in node.find_all(exp.Anonymous)):
         return None
     check_functions(sql, dialect)
     fields: dict[str, NamedVariant] = {}
 
-    def named(one: Node) -> Node:
-        field = _field(one)
+    def named(getter: Node) -> Node:
+        field = _field(getter)
         if field is None:
-            return one
+            return getter
         name = f"\0{len(fields)}"
         fields[name] = field
         return exp.Column(this=exp.to_identifier(name, quoted=True))
 
-    made = with_texts(node.copy(), sql, dialect).transform(named)
-    return VariantPredicate(predicate_of(made), fields) if fields else None
+    tree = with_texts(node.copy(), sql, dialect).transform(named)
+    return VariantPredicate(predicate_of(tree), fields) if fields else None
 
 
 def _is_getter(node: Node) -> bool:
@@ -79,19 +79,21 @@ def _field(node: Node) -> NamedVariant | None:
 
 def _type_name(getter: Node) -> str:
     """Return the type that a call names, by default a variant; nothing where it names none."""
-    given = getter.expressions[2:]
-    if not given:
+    arguments = getter.expressions[2:]
+    if not arguments:
         return _VARIANT
-    is_text = len(given) == 1 and isinstance(given[0], exp.Literal) and given[0].is_string
-    return str(given[0].this).strip().lower() if is_text else ""
+    is_text = (
+        len(arguments) == 1 and isinstance(arguments[0], exp.Literal) and arguments[0].is_string
+    )
+    return str(arguments[0].this).strip().lower() if is_text else ""
 
 
 def _extracted(getter: Node, type_name: str) -> NamedVariant | None:
-    column, *given = getter.expressions
+    column, *arguments = getter.expressions
     kind = type_of_extraction(type_name)
-    if kind is None or not given or not isinstance(given[0], exp.Literal):
+    if kind is None or not arguments or not isinstance(arguments[0], exp.Literal):
         return None
-    keys = keys_of_extraction(str(given[0].this)) if given[0].is_string else None
+    keys = keys_of_extraction(str(arguments[0].this)) if arguments[0].is_string else None
     name = _name(column)
     return None if keys is None or name is None else NamedVariant(name, keys, kind)
 

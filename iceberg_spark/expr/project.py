@@ -42,15 +42,15 @@ def leaf_projections(
 ) -> tuple[Bound, ...]:
     """Return one leaf projected through each partition field of its column."""
     nothing = ALWAYS_FALSE if is_strict else ALWAYS_TRUE
-    found = []
+    projections = []
     for part in spec.fields:
         term = leaf.term
         if not isinstance(term, BoundReference) or not _projects(part, term, schema):
             continue
         kind = result_type(part.transform, term.field_type)
         target = BoundReference(part.field_id, kind, False, part.name)
-        found.append(project_leaf(leaf, part.transform, target, is_strict) or nothing)
-    return tuple(found)
+        projections.append(project_leaf(leaf, part.transform, target, is_strict) or nothing)
+    return tuple(projections)
 
 
 def _projects(part: PartitionField, term: BoundReference, schema: Schema) -> bool:

@@ -149,8 +149,8 @@ def _fit(values: list[Any], target: BoundReference) -> bool:
     Truncating a decimal can leave its precision, and hours of far timestamps do not fit an int:
     then nothing is said.
     """
-    found = limits(target.field_type)
-    return found is None or all(found[0] <= value <= found[1] for value in values)
+    bounds = limits(target.field_type)
+    return bounds is None or all(bounds[0] <= value <= bounds[1] for value in values)
 
 
 def _truncate(

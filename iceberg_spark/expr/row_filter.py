@@ -60,24 +60,24 @@ def row_filter(bound: Bound, column_of: Mapping[int, tuple[str, ...]]) -> Mask:
 
 def _all(masks: list[Mask]) -> Mask:
     def mask(data: Data) -> pa.BooleanArray:
-        found = masks[0](data)
+        matches = masks[0](data)
         for other in masks[1:]:
-            if found.true_count == 0:
+            if matches.true_count == 0:
                 break
-            found = pc.and_(found, other(data))
-        return found
+            matches = pc.and_(matches, other(data))
+        return matches
 
     return mask
 
 
 def _any(masks: list[Mask]) -> Mask:
     def mask(data: Data) -> pa.BooleanArray:
-        found = masks[0](data)
+        matches = masks[0](data)
         for other in masks[1:]:
-            if found.true_count == len(found):
+            if matches.true_count == len(matches):
                 break
-            found = pc.or_(found, other(data))
-        return found
+            matches = pc.or_(matches, other(data))
+        return matches
 
     return mask
 
@@ -93,10 +93,10 @@ def _leaf(leaf: Leaf, column_of: Mapping[int, tuple[str, ...]]) -> Mask:
     def over(values: pa.Array) -> pa.BooleanArray:
         if isinstance(values, pa.DictionaryArray):
             # The dictionary is tested once, its result looked up for every row.
-            found = over(values.dictionary).take(values.indices)
-            return pc.fill_null(found, null_result)
-        found = array_mask(values)
-        return found if found.null_count == 0 else pc.fill_null(found, null_result)
+            matches = over(values.dictionary).take(values.indices)
+            return pc.fill_null(matches, null_result)
+        matches = array_mask(values)
+        return matches if matches.null_count == 0 else pc.fill_null(matches, null_result)
 
     def mask(data: Data) -> pa.BooleanArray:
         column = find_column(data, path)
@@ -110,10 +110,10 @@ def _leaf(leaf: Leaf, column_of: Mapping[int, tuple[str, ...]]) -> Mask:
 
 def find_column(data: Data, path: tuple[str, ...]) -> pa.Array | pa.ChunkedArray:
     """Return a column, null wherever a struct around it is null."""
-    found = data.column(path[0])
+    column = data.column(path[0])
     for name in path[1:]:
-        found = pc.struct_field(found, [found.type.get_field_index(name)])
-    return found
+        column = pc.struct_field(column, [column.type.get_field_index(name)])
+    return column
 
 
 def _null_test(leaf: IsNull) -> ArrayMask:
@@ -123,23 +123,23 @@ def _null_test(leaf: IsNull) -> ArrayMask:
 def _value_test(leaf: Leaf, ref: BoundReference) -> ArrayMask:
     """Return the test of a leaf, with null for null; what can be is prepared once."""
     test = _prepared(leaf, ref)
-    wanted = arrow_type(ref.field_type) if isinstance(ref.field_type, PRIMITIVES) else None
+    target = arrow_type(ref.field_type) if isinstance(ref.field_type, PRIMITIVES) else None
 
     def mask(values: pa.Array) -> pa.BooleanArray:
         if isinstance(values, pa.ExtensionArray):
             values = values.storage
-        if wanted is not None and values.type != wanted and not _comparable(values.type, wanted):
-            values = values.cast(wanted)
+        if target is not None and values.type != target and not _comparable(values.type, target):
+            values = values.cast(target)
         return test(values)
 
     return mask
 
 
-def _comparable(found: pa.DataType, wanted: pa.DataType) -> bool:
+def _comparable(stored: pa.DataType, target: pa.DataType) -> bool:
     """Return whether a column can be tested as it is: the large form of text or bytes."""
-    if pa.types.is_large_string(found):
-        return bool(pa.types.is_string(wanted))
-    return bool(pa.types.is_large_binary(found) and pa.types.is_binary(wanted))
+    if pa.types.is_large_string(stored):
+        return bool(pa.types.is_string(target))
+    return bool(pa.types.is_large_binary(stored) and pa.types.is_binary(target))
 
 
 def _prepared(leaf: Leaf, ref: BoundReference) -> ArrayMask:
@@ -149,8 +149,8 @@ def _prepared(leaf: Leaf, ref: BoundReference) -> ArrayMask:
         case Comparison(op=op, value=value):
             return _comparison(op, scalar(value, ref.field_type))
         case In(values=values, negated=negated):
-            found = _membership(values, ref)
-            return (lambda data: pc.invert(found(data))) if negated else found
+            is_member = _membership(values, ref)
+            return (lambda data: pc.invert(is_member(data))) if negated else is_member
         case StartsWith(prefix=prefix, negated=negated):
             if negated:
                 return lambda data: pc.invert(pc.starts_with(data, prefix))
@@ -188,11 +188,11 @@ def _membership(values: tuple[Any, ...], ref: BoundReference) -> ArrayMask:
     if isinstance(ref.field_type, FloatType | DoubleType):
         members = array(with_both_zeros(values), ref.field_type)
 
-    def found(data: pa.Array) -> pa.BooleanArray:
-        known = pc.is_in(data, value_set=members.cast(data.type))
-        return pc.if_else(pc.is_valid(data), known, None)
+    def is_member(data: pa.Array) -> pa.BooleanArray:
+        matches = pc.is_in(data, value_set=members.cast(data.type))
+        return pc.if_else(pc.is_valid(data), matches, None)
 
-    return found
+    return is_member
 
 
 def _number_form(kind: pa.DataType) -> pa.DataType | None:
@@ -207,11 +207,11 @@ def _number_form(kind: pa.DataType) -> pa.DataType | None:
 def _search(members: np.ndarray[Any, Any], number: pa.DataType) -> ArrayMask:
     """Return membership by binary search in sorted members."""
 
-    def found(data: pa.Array) -> pa.BooleanArray:
+    def is_member(data: pa.Array) -> pa.BooleanArray:
         plain = pc.fill_null(data.view(number), pa.scalar(0, number)).to_numpy(zero_copy_only=False)
-        places = np.searchsorted(members, plain)
-        places[places == len(members)] = 0
-        known = pa.array(members[places] == plain)
-        return known if data.null_count == 0 else pc.if_else(pc.is_valid(data), known, None)
+        positions = np.searchsorted(members, plain)
+        positions[positions == len(members)] = 0
+        matches = pa.array(members[positions] == plain)
+        return matches if data.null_count == 0 else pc.if_else(pc.is_valid(data), matches, None)
 
-    return found
+    return is_member

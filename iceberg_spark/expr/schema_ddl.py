@@ -162,7 +162,7 @@ def _geo(kind: e.DataType, text: str) -> t.IcebergType:
     """Return a geometry by Spark's number of its CRS, or by its name in quotes, as Iceberg's."""
     crs, *more = (part.this for part in kind.expressions)
     flat = kind.this == _KIND.GEOMETRY
-    literals = all(isinstance(one, e.Literal) for one in (crs, *more))
+    literals = all(isinstance(argument, e.Literal) for argument in (crs, *more))
     if not literals or len(more) > (0 if flat else 1) or not (crs.is_string or crs.is_int):
         raise _no_column(kind, text)
     name = crs.name if crs.is_string else None if crs.name == _SRID else f"EPSG:{crs.name}"
@@ -174,12 +174,12 @@ def _geo(kind: e.DataType, text: str) -> t.IcebergType:
 
 def _as_parsed(text: str) -> str:
     """Return the text with types that sqlglot lacks under the names that it takes for them."""
-    comments = [found.span() for found in _COMMENTS.finditer(text)]
+    comments = [match.span() for match in _COMMENTS.finditer(text)]
     places = sorted(
-        found.span(group)
-        for found in _TYPE_WORDS.finditer(text)
+        match.span(group)
+        for match in _TYPE_WORDS.finditer(text)
         for group in range(1, _TYPE_WORDS.groups + 1)
-        if (found.group(group) or "").lower() in _WRITTEN_AS
+        if (match.group(group) or "").lower() in _WRITTEN_AS
     )
     for start, end in reversed(places):
         if not any(first < start < last for first, last in comments):
@@ -191,13 +191,13 @@ def _as_parsed(text: str) -> str:
 def _unknown_type(text: str) -> str | None:
     """Name the first word where a type belongs that is none, None where all are types."""
     unquoted = _COMMENTS.sub("", text)
-    words = [word for found in _TYPE_WORDS.finditer(unquoted) for word in found.groups() if word]
+    words = [word for match in _TYPE_WORDS.finditer(unquoted) for word in match.groups() if word]
     for word in words:
         if word.lower() not in _NAMES:
             close = nearest(word, sorted(_NAMES))
             meant = f"; did you mean '{close}'?" if close else "."
-            known = ", ".join(_SHOWN_NAMES)
-            return f"Unknown type '{word}' in '{text}'{meant} Types are {known}"
+            names = ", ".join(_SHOWN_NAMES)
+            return f"Unknown type '{word}' in '{text}'{meant} Types are {names}"
     return None
 
 

@@ -9,7 +9,7 @@ from iceberg_spark.expr.nodes import And, Constant, Not, Or, Reference, Unbound
 from iceberg_spark.spec.schema import Schema
 
 
-def spelled(node: Unbound, schema: Schema, *, case_sensitive: bool = True) -> Unbound:
+def quote_references(node: Unbound, schema: Schema, *, case_sensitive: bool = True) -> Unbound:
     """Return a predicate whose columns are named part by part between backquotes.
 
     A name alone does not say whether `a.b` is a column or a field of a struct; the schema does.
@@ -19,10 +19,12 @@ def spelled(node: Unbound, schema: Schema, *, case_sensitive: bool = True) -> Un
         case Constant():
             return node
         case And(children=children) | Or(children=children):
-            below = (spelled(each, schema, case_sensitive=case_sensitive) for each in children)
+            below = (
+                quote_references(child, schema, case_sensitive=case_sensitive) for child in children
+            )
             return type(node)(tuple(below))
         case Not(child=child):
-            return Not(spelled(child, schema, case_sensitive=case_sensitive))
+            return Not(quote_references(child, schema, case_sensitive=case_sensitive))
         case leaf:
             return replace(leaf, term=_named(leaf.term, schema, case_sensitive))
 
@@ -30,10 +32,10 @@ def spelled(node: Unbound, schema: Schema, *, case_sensitive: bool = True) -> Un
 def _named(term: Any, schema: Schema, case_sensitive: bool) -> Any:
     if not isinstance(term, Reference):
         return term
-    found = schema.find_id(term.name, case_sensitive)
-    if found is None:
+    field_id = schema.find_id(term.name, case_sensitive)
+    if field_id is None:
         return term
-    steps = [schema.find_field(each).name for each in schema.path_ids(found)]
+    steps = [schema.find_field(step_id).name for step_id in schema.path_ids(field_id)]
     if all(step.isidentifier() for step in steps):
         return term
     return Reference(".".join("`" + step.replace("`", "``") + "`" for step in steps))

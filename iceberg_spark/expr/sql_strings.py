@@ -38,12 +38,12 @@ def string_value(raw: str, *, raw_texts: bool = False) -> str:
     return _ESCAPE.sub(_character, inner.replace(quote * 2, "\\" + quote))
 
 
-def _character(found: re.Match[str]) -> str:
-    short, long, octal, char = found.group("short", "long", "octal", "char")
+def _character(match: re.Match[str]) -> str:
+    short, long, octal, char = match.group("short", "long", "octal", "char")
     if char is not None:
-        kept = f"\\{char}" if char in "%_" else char
-        return _CHARS.get(char, kept)
+        default = f"\\{char}" if char in "%_" else char
+        return _CHARS.get(char, default)
     code = int(octal, 8) if octal is not None else int(short or long, 16)
     if (octal is not None and code > 0o177) or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
-        raise InvalidExpressionError(f"'{found.group()}' can't be read in a text: write the sign")
+        raise InvalidExpressionError(f"'{match.group()}' can't be read in a text: write the sign")
     return chr(code)

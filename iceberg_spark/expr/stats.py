@@ -68,11 +68,11 @@ def may_be_nan(kind: IcebergType) -> bool:
 
 def needed(bound: Bound) -> tuple[Statistic, ...]:
     """Return the statistics columns that the masks of a bound tree read, each once."""
-    found: dict[Statistic, None] = {}
+    statistics: dict[Statistic, None] = {}
     for leaf in leaves(bound):
         if isinstance(leaf.term, BoundReference) and isinstance(leaf.term.field_type, PRIMITIVES):
-            found.update(dict.fromkeys(_of_leaf(leaf, leaf.term)))
-    return tuple(found)
+            statistics.update(dict.fromkeys(_of_leaf(leaf, leaf.term)))
+    return tuple(statistics)
 
 
 def _of_leaf(leaf: Leaf, term: BoundReference) -> tuple[Statistic, ...]:

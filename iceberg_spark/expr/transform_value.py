@@ -102,8 +102,8 @@ def _truncate(source_type: IcebergType, value: Any, width: int) -> Any:
         case IntegerType() | LongType():
             return wrap(source_type, value - value % width)
         case DecimalType(scale=scale):
-            whole = unscaled(value, scale)
-            return scaled(whole - whole % width, scale)
+            number = unscaled(value, scale)
+            return scaled(number - number % width, scale)
         case StringType() | BinaryType():
             return value[:width]
         case _:

@@ -107,29 +107,29 @@ class VariantFields:
 
     def reference(self, column_id: int, keys: tuple[str, ...], kind: IcebergType) -> BoundReference:
         """Return what stands for a field in predicates."""
-        place = self._ids.setdefault(VariantField(column_id, keys, kind), -1 - len(self._ids))
-        return BoundReference(place, kind, False, name_of_field(place))
+        field_id = self._ids.setdefault(VariantField(column_id, keys, kind), -1 - len(self._ids))
+        return BoundReference(field_id, kind, False, name_of_field(field_id))
 
     def bind(
         self, predicate: Unbound, *, case_sensitive: bool = True, time_zone: str | None = None
     ) -> Bound:
         """Return a predicate over columns and such fields. Raises as `expr.bind` does."""
         added = [
-            NestedField(place, name_of_field(place), one.kind, required=False)
-            for one, place in self._ids.items()
+            NestedField(field_id, name_of_field(field_id), field.kind, required=False)
+            for field, field_id in self._ids.items()
         ]
-        whole = Schema(*self.schema.fields, *added)
-        return bind(whole, predicate, case_sensitive=case_sensitive, time_zone=time_zone)
+        extended = Schema(*self.schema.fields, *added)
+        return bind(extended, predicate, case_sensitive=case_sensitive, time_zone=time_zone)
 
     def filter(self, bound: Bound) -> VariantFilter | None:
         """Return a bound predicate as what prunes, None where it has no field of a variant."""
-        fields = {place: one for one, place in self._ids.items()}
+        fields = {field_id: field for field, field_id in self._ids.items()}
         return VariantFilter(bound, fields) if _has_field(bound) else None
 
 
-def name_of_field(place: int) -> str:
+def name_of_field(field_id: int) -> str:
     """Return the name that a field has in predicates, which no column can have in a SQL text."""
-    return f"\0{place}"
+    return f"\0{field_id}"
 
 
 def of_columns(bound: Bound) -> Bound:
@@ -161,33 +161,39 @@ def variant_filter(
 
     A predicate that can't be bound prunes nothing.
     """
-    found = VariantFields(schema)
+    variant_fields = VariantFields(schema)
     bounds = []
-    for one in predicates:
-        columns = {name: _column(schema, each, case_sensitive) for name, each in one.fields.items()}
+    for predicate in predicates:
+        columns = {
+            name: _column(schema, field, case_sensitive) for name, field in predicate.fields.items()
+        }
         terms = {
-            name: found.reference(column, one.fields[name].keys, one.fields[name].kind)
+            name: variant_fields.reference(
+                column, predicate.fields[name].keys, predicate.fields[name].kind
+            )
             for name, column in columns.items()
             if column is not None
         }
         if len(terms) < len(columns):
             continue
         with suppress(InvalidInputError):
-            predicate = _with_terms(one.predicate, terms)
-            bounds.append(found.bind(predicate, case_sensitive=case_sensitive, time_zone=time_zone))
-    return found.filter(conjunction(bounds))
+            unbound = _with_terms(predicate.predicate, terms)
+            bounds.append(
+                variant_fields.bind(unbound, case_sensitive=case_sensitive, time_zone=time_zone)
+            )
+    return variant_fields.filter(conjunction(bounds))
 
 
 def _column(schema: Schema, named: NamedVariant, case_sensitive: bool) -> int | None:
     """Return the id of a variant column that is in no list or map, None for any other."""
     try:
-        found = schema.find_id(named.column, case_sensitive)
+        field_id = schema.find_id(named.column, case_sensitive)
     except InvalidInputError:
         return None
-    if found is None or not isinstance(schema.find_type(found), VariantType):
+    if field_id is None or not isinstance(schema.find_type(field_id), VariantType):
         return None
-    around = [schema.find_type(step) for step in schema.path_ids(found)]
-    return None if any(isinstance(one, ListType | MapType) for one in around) else found
+    around = [schema.find_type(step) for step in schema.path_ids(field_id)]
+    return None if any(isinstance(kind, ListType | MapType) for kind in around) else field_id
 
 
 def _with_terms(node: Unbound, terms: Mapping[str, BoundReference]) -> Unbound:
@@ -197,7 +203,7 @@ def _with_terms(node: Unbound, terms: Mapping[str, BoundReference]) -> Unbound:
         case Not(child=child):
             return Not(_with_terms(child, terms))
         case And(children=children) | Or(children=children):
-            return replace(node, children=tuple(_with_terms(one, terms) for one in children))
+            return replace(node, children=tuple(_with_terms(child, terms) for child in children))
         case _:
             name = node.term.name
             return replace(node, term=terms[name]) if name in terms else node
@@ -216,8 +222,8 @@ def keys_of_extraction(path: str) -> tuple[str, ...] | None:
 def type_of_extraction(text: str) -> IcebergType | None:
     """Return the type that a name of `variant_get` means, None for types without bounds."""
     name = " ".join(text.lower().split())
-    if found := _DECIMAL.fullmatch(name):
-        precision, scale = (int(digits) for digits in found.groups())
+    if match := _DECIMAL.fullmatch(name):
+        precision, scale = (int(digits) for digits in match.groups())
         is_real = 0 < precision <= _MOST_DIGITS and scale <= precision
         return DecimalType(precision, scale) if is_real else None
     return _TYPES.get(name)

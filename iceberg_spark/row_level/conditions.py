@@ -9,7 +9,7 @@ from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.condition import conjuncts, variant_conjuncts
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, And, Unbound
-from iceberg_spark.expr.spelled import spelled
+from iceberg_spark.expr.spelled import quote_references
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.expr.variant_filter import VariantFilter, variant_filter
 from iceberg_spark.row_level.row_level_change import RowVerb
@@ -28,7 +28,7 @@ def text_of(condition: str | Predicate | Unbound, what: str, schema: Schema | No
     if condition is None:
         raise InvalidInputError(f"{what} must be a predicate; 'true' means all rows")
     built = as_unbound(condition)
-    return to_text(built if schema is None else spelled(built, schema), None)
+    return to_text(built if schema is None else quote_references(built, schema), None)
 
 
 def usable_filter(

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from iceberg_spark.expr.parse_literal import KNOWN, is_literal
+from iceberg_spark.expr.parse_literal import RESOLVED, is_literal
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.expressions import without_variables
@@ -206,5 +206,5 @@ def _literal(value: object, frame: DataFrame, place: int) -> Node | None:
 
 def _cast(text: str, kind: str) -> Node:
     literal = exp.Literal.string(text)
-    literal.meta[KNOWN] = True
+    literal.meta[RESOLVED] = True
     return exp.cast(literal, kind, dialect="spark")

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.expr.cut import cut
+from iceberg_spark.expr.cut import tokenize
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.grammar import grammar
 from iceberg_spark.spark.sql.pushdown import QueryTree, is_semi, select_of
@@ -200,7 +200,7 @@ class _Star:
 
 def _stars(text: str, dialect: Dialect) -> Iterator[_Star]:
     """Yield the stars that stand for columns, and not for a product."""
-    tokens = cut(text, grammar(dialect))
+    tokens = tokenize(text, grammar(dialect))
     for at, token in enumerate(tokens[1:], start=1):
         before = tokens[at - 1]
         if token.token_type is not TokenType.STAR or before.token_type is TokenType.IDENTIFIER:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from iceberg_spark.expr.cut import cut
+from iceberg_spark.expr.cut import tokenize
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.grammar import grammar
 from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
@@ -50,7 +50,7 @@ def options_clauses(text: str, dialect: Dialect) -> tuple[OptionsClause, ...]:
     """Return a query's clauses: WITH behind what may be a table, and before a key and its value."""
     if _WORD not in text.upper():
         return ()
-    tokens = cut(text, grammar(dialect))
+    tokens = tokenize(text, grammar(dialect))
     found = []
     for place, token in enumerate(tokens[1:-1], 1):
         is_with = token.token_type is TokenType.WITH

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.expr.cut import cut
+from iceberg_spark.expr.cut import tokenize
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.grammar import VERSION_END, grammar
 from iceberg_spark.spark.sql.options_clauses import (
@@ -102,7 +102,7 @@ def _parsed(text: str, dialect: Dialect) -> Node:
         tokens = as_spark_reads(text, dialect)
         if tokens is None and "|>" not in text:
             raise
-        tokens = without_pipes(cut(text, grammar(dialect)) if tokens is None else tokens)
+        tokens = without_pipes(tokenize(text, grammar(dialect)) if tokens is None else tokens)
         trees = grammar(dialect)().parser().parse(tokens, text)
         if len(trees) != 1:
             raise
@@ -113,7 +113,7 @@ def selecting(text: str, dialect: Dialect) -> str:
     """Return a query with the SELECT that each `TABLE t` stands for in its place."""
     if "TABLE" not in text.upper():
         return text
-    tokens = cut(text, grammar(dialect))
+    tokens = tokenize(text, grammar(dialect))
     pieces, at = [], 0
     for place, token in enumerate(tokens[:-1]):
         if _is_query_of_a_table(tokens, place):
@@ -141,7 +141,7 @@ def _read_alike(text: str, dialect: Dialect) -> str:
     """Return a text whose AS OF clauses sqlglot knows, with every sign in its place."""
     if "SYSTEM_" not in text.upper():
         return text
-    tokens = cut(text, grammar(dialect))
+    tokens = tokenize(text, grammar(dialect))
     for token, *clause, value in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
         word = _SYSTEM.get(token.text.upper())
         is_clause = [each.text.upper() for each in clause] == ["AS", "OF"]
@@ -153,7 +153,7 @@ def _read_alike(text: str, dialect: Dialect) -> str:
 def table_references(tree: Node, text: str, dialect: Dialect = SPARK) -> list[TableReference]:
     """Return the named tables of a query in the order of its text; a CTE is none."""
     clauses = options_clauses(text, dialect)
-    tokens = cut(without_clauses(text, clauses), grammar(dialect))
+    tokens = tokenize(without_clauses(text, clauses), grammar(dialect))
     found = [
         _reference(node, tokens, text, clauses)
         for node in tree.find_all(exp.Table)
@@ -169,7 +169,7 @@ def hidden_table(text: str, dialect: Dialect) -> str | None:
 
     None where the text has no such; columns may have these names.
     """
-    tokens = cut(text, grammar(dialect))
+    tokens = tokenize(text, grammar(dialect))
     for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
         is_word = token.text.upper() in _TABLE_WORDS and token.token_type is not _QUOTED
         of_another = before is not None and before.token_type is TokenType.DOT
@@ -189,7 +189,7 @@ def is_rewritten(text: str, dialect: Dialect, found: Sequence[TableReference] = 
 
     Or options that are none of the tables which were `found`, for the tree has no such.
     """
-    tokens = cut(text, grammar(dialect))
+    tokens = tokenize(text, grammar(dialect))
     has_pipes = any(
         token.text in _PIPES and token.end - token.start < len(_PIPES) for token in tokens
     )

@@ -12,7 +12,7 @@ from iceberg_spark.expr.decimal_literals import plain
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
 from iceberg_spark.expr.nodes import Comparison
-from iceberg_spark.expr.spelled import spelled
+from iceberg_spark.expr.spelled import quote_references
 from iceberg_spark.expr.sql import parse_predicate
 from iceberg_spark.expr.to_text import to_text
 from tests.builders import field, schema, struct
@@ -187,5 +187,5 @@ def test_built_predicates_survive_their_text(built: object) -> None:
 def test_built_predicates_name_columns_with_dots_as_sql_does() -> None:
     odd = schema(("a.b", "long"), ("s", struct(field(3, "x y", "long"))))
     built = as_unbound((col("a.b") > 1) & (col("s.x y") < 2))
-    assert to_text(spelled(built, odd), None) == "`a.b` > 1 AND s.`x y` < 2"
-    assert to_text(bind(odd, spelled(built, odd)), None) == to_text(bind(odd, built), None)
+    assert to_text(quote_references(built, odd), None) == "`a.b` > 1 AND s.`x y` < 2"
+    assert to_text(bind(odd, quote_references(built, odd)), None) == to_text(bind(odd, built), None)

@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.expr.cut import cut
+from iceberg_spark.expr.cut import tokenize
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.grammar import Spark4, Spark4Names
 from iceberg_spark.expr.sql_strings import string_value
@@ -65,7 +65,7 @@ def script_tokens(text: str, dialect: Dialect = SPARK) -> list[Token]:
     """Return the tokens of one or several statements. Raises InvalidInputError."""
     grammar = _StatementsNames if dialect.quoted_names else _Statements
     try:
-        found = list(cut(text, grammar))
+        found = list(tokenize(text, grammar))
     except SqlglotError as cause:
         raise UnreadableTextError(_unclosed(text, grammar)) from cause
     # `5L` comes as three tokens of one place, a cast to a long: the first stands for all.
@@ -84,7 +84,7 @@ def _unclosed(text: str, grammar: type[Spark4]) -> str:
     opened = [found.start() for found in _OPENS.finditer(text)]
     for start in reversed(opened[-_TRIED:]):
         try:
-            cut(text[:start], grammar)
+            tokenize(text[:start], grammar)
         except SqlglotError:
             continue
         return (
