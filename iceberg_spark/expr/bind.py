@@ -121,7 +121,7 @@ class _Binder:
         for step in path[:-1]:
             if isinstance(step.field_type, ListType | MapType):
                 raise InvalidExpressionError(
-                    f"Column '{name}' lies in a list or map: a predicate can only name top-level "
+                    f"Column '{name}' is in a list or map: a predicate can only name top-level "
                     "columns and fields of structs"
                 )
         required = all(step.required for step in path)
@@ -269,10 +269,10 @@ def _compare_band(op: Op, ref: BoundReference, low: Any, high: Any) -> Bound:
 def _of_one_type(ref: BoundReference, literals: list[Any]) -> list[Any]:
     """Return the values of an IN as Spark compares them: all in one type, the widest.
 
-    Texts beside numbers are doubles then (ANSI mode), which a column of doubles is already.
+    Texts next to numbers are compared as doubles (ANSI mode), which a double column is already.
 
-    Raises InvalidExpressionError for texts beside other values, and without ANSI mode for texts
-    against a column that is no text.
+    Raises InvalidExpressionError for texts next to other values, and without ANSI mode for texts
+    compared with a column that is not text.
     """
     texts = [literal for literal in literals if isinstance(literal, str | LooseText)]
     loose = any(isinstance(literal, LooseText) for literal in texts)
@@ -282,8 +282,8 @@ def _of_one_type(ref: BoundReference, literals: list[Any]) -> list[Any]:
         and (loose or (len(texts) < len(literals) and not isinstance(ref.field_type, DoubleType)))
     ):
         raise InvalidExpressionError(
-            f"Column '{ref.name}' has type {ref.field_type}: texts in its IN list are compared as "
-            "texts, or not at all; write values of the type"
+            f"Column '{ref.name}' has type {ref.field_type}: Spark compares texts in an IN list "
+            "as texts; write values of the column's type"
         )
     if not any(isinstance(literal, float | np.floating) for literal in literals):
         typed = [of_integer(literal) if type(literal) is int else literal for literal in literals]
@@ -304,9 +304,9 @@ def _is_ordered_exactly(op: Op, ref: BoundReference, value: Any) -> bool:
 
 
 def _as_compared(ref: BoundReference, literals: list[Any]) -> list[Any]:
-    """Return literals as Spark compares a column with them: rounded, where its types end.
+    """Return literals rounded as Spark rounds them to compare them with a column.
 
-    Raises InvalidExpressionError where the column would be rounded.
+    Raises InvalidExpressionError if Spark would round the column.
     """
     if not all(is_exact(literal) for literal in literals):
         return [plain(literal) for literal in literals]

@@ -1,6 +1,6 @@
-"""What statistics say about one column, as Kleene expressions: null where nothing is known.
+"""Statistics of one column as Kleene expressions: null where a statistic is unknown.
 
-Used by `may_match` and `must_match`, which turn null into their own default.
+`may_match` and `must_match` use them and replace null by their own default.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from iceberg_spark.spec.types import (
 def constant(value: bool) -> pc.Expression:
     """Return an expression that is always true or false.
 
-    Made at first use: the first scalar makes Arrow import pandas, 0.3 s that a process which
-    only looks at a schema can do without.
+    Created on first use: the first scalar makes Arrow import pandas (0.3 s), which a process that
+    only reads a schema does not need.
     """
     return pc.scalar(value)
 
 
-RANGE_LIMIT = 200  # Java's IN_PREDICATE_LIMIT: so many values of an IN are looked at one by one
+RANGE_LIMIT = 200  # Java's IN_PREDICATE_LIMIT: values of an IN that are compared one by one
 _HIGHEST = "\U0010ffff"
 _SURROGATES = 0xD800, 0xDFFF
 
@@ -52,7 +52,7 @@ _SURROGATES = 0xD800, 0xDFFF
 def mask_of(
     bound: Bound, leaf: Callable[[Leaf, BoundReference], pc.Expression], *, unknown: bool
 ) -> pc.Expression:
-    """Compile a predicate to a mask by its leaves' rules; `unknown` where they can't tell."""
+    """Compile a predicate to a mask by the rules of its leaves; `unknown` replaces null."""
     return pc.coalesce(_compiled(bound, leaf, unknown), constant(unknown))
 
 
@@ -79,10 +79,10 @@ def literal(value: Any, kind: IcebergType) -> pc.Expression:
 
 
 def lower_and_upper(ref: BoundReference) -> tuple[pc.Expression, pc.Expression]:
-    """Return the bounds, null where they can't be relied on.
+    """Return the bounds, null if they are unreliable.
 
-    A NaN bound comes from a writer that compared NaN as a number. Upper below lower comes from
-    one that ordered decimals or UUIDs by another rule (old Java writers: signed halves).
+    A NaN bound was written by a writer that compared NaN like a number. Upper below lower was
+    written by one with another order of decimals or UUIDs (old Java writers: signed halves).
     """
     lower = pc.field(column(LOWER, ref.field_id))
     upper = pc.field(column(UPPER, ref.field_id))
@@ -133,16 +133,16 @@ def _count(kind: Any, ref: BoundReference) -> pc.Expression:
 
 
 def floor(value: Any) -> Any:
-    """Return the least value that another order of the type can't tell from this one.
+    """Return the least value that is equal to this one in every order a writer may have used.
 
-    Old Java writers ordered the halves of a UUID as signed numbers. Where lower <= upper holds
-    in byte order, both orders agree about the first eight bytes, so only those are compared.
+    Old Java writers ordered the halves of a UUID as signed numbers. If lower <= upper in byte
+    order, both orders agree about the first eight bytes, so only those are compared.
     """
     return uuid.UUID(bytes=value.bytes[:8] + bytes(8)) if isinstance(value, uuid.UUID) else value
 
 
 def ceiling(value: Any) -> Any:
-    """Return the largest value that another order of the type can't tell from this one."""
+    """Return the largest value that is equal to this one in every order a writer may have used."""
     if isinstance(value, uuid.UUID):
         return uuid.UUID(bytes=value.bytes[:8] + b"\xff" * 8)
     return value
@@ -161,9 +161,9 @@ def overlaps(ref: BoundReference, least: Any, most: Any) -> pc.Expression:
 
 
 def overlaps_any(ref: BoundReference, values: tuple[Any, ...]) -> pc.Expression:
-    """Return whether the bounds have a value in common with sorted values.
+    """Return whether any of the sorted values is within the bounds.
 
-    More than `RANGE_LIMIT` values are looked at as that many ranges of neighbours.
+    More than `RANGE_LIMIT` values are compared as that many ranges of neighbours.
     """
     size = -(-len(values) // RANGE_LIMIT)
     starts = range(0, len(values), size)
@@ -182,14 +182,14 @@ def one_value_of(ref: BoundReference, values: tuple[Any, ...]) -> pc.Expression:
 
 
 def with_both_zeros(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Add -0.0 beside 0.0: Arrow's set membership compares floats by their bits."""
+    """Add -0.0 to 0.0: Arrow's set membership compares floats by their bits."""
     if any(isinstance(value, float) and value == 0.0 for value in values):
         return (*values, -0.0)
     return values
 
 
 def after_prefix(prefix: str) -> str | None:
-    """Return the least text above all that start with a prefix, None when there is none."""
+    """Return the least text above all texts with a prefix, None if there is none."""
     head = prefix.rstrip(_HIGHEST)
     if not head:
         return None

@@ -108,11 +108,10 @@ def col(name: str) -> Column:
 
 
 def as_unbound(predicate: str | Predicate | Unbound, dialect: Dialect = SPARK) -> Unbound:
-    """Return the tree of a predicate given as SQL text, built in Python, or a tree already.
+    """Return the tree of a predicate: SQL text in `dialect`, built in Python, or already a tree.
 
-    A text is read in `dialect`.
 
-    Raises InvalidExpressionError for SQL that can't be used, InvalidTypeError for anything else.
+    Raises InvalidExpressionError for unsupported SQL, InvalidTypeError for anything else.
     """
     if isinstance(predicate, str):
         return parse_predicate(predicate, dialect)

@@ -1,8 +1,8 @@
-"""A literal in a column's type: the value itself, or the two values that it lies between.
+"""A literal in a column's type: the value itself, or the two adjacent values around it.
 
-Literals are compared with a column as Spark would compare them after its casts, but the
-column is never cast: `int_col < 1.5` becomes `int_col <= 1`, `int_col < 3000000000` holds for
-every value. `Between` carries what such a rewrite needs.
+A literal is compared with a column as Spark compares them after its casts, but the column is
+never cast: `int_col < 1.5` becomes `int_col <= 1`, `int_col < 3000000000` is true for every
+value. `Between` holds the two values of such a rewrite.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _FLOAT_DIGITS = 2**24
 
 
 def limits(kind: IcebergType) -> tuple[Any, Any] | None:
-    """Return the least and largest canonical value of a type, None where there is no such pair."""
+    """Return the least and largest canonical value of a type, None if it has none."""
     match kind:
         case DecimalType(precision=precision, scale=scale):
             largest = scaled(10**precision - 1, scale)
@@ -133,7 +133,7 @@ def _mismatch(term: BoundReference, literal: Any, hint: str = "") -> InvalidExpr
 
 
 def _placed(floor: int, exact: bool, low: int, high: int, make: Callable[[int], Any]) -> Coerced:
-    """Place a number, given as its floor and whether it is whole, among low..high."""
+    """Place a number among low..high; `floor` is its floor, `exact` whether it is an integer."""
     if floor > high:
         return Between(make(high), None)
     if floor < low:
@@ -190,9 +190,9 @@ def _number(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerc
 def _among_doubles(
     number: float, scale: int, low: int, high: int, make: Callable[[int], Any]
 ) -> Coerced:
-    """Place a double among exact numbers: Spark compares both as doubles, so several may equal it.
+    """Place a double among exact numbers; Spark compares as doubles, so several may equal it.
 
-    Numbers are given in units of the last digit, as low and high are.
+    Numbers are in units of the last digit, like low and high.
     """
     unit = 10**scale
 
@@ -233,7 +233,7 @@ def _floating(term: BoundReference, literal: Any, _time_zone: str | None) -> Coe
         near = np.float32(wide)
         if float(near) == wide:
             return Exact(wide)
-        # A float column is compared as doubles: 0.1 lies between two floats.
+        # A float column is compared as doubles: 0.1 is between two floats.
         if float(near) < wide:
             return Between(float(near), float(np.nextafter(near, np.float32(np.inf))) + 0.0)
         return Between(float(np.nextafter(near, np.float32(-np.inf))) + 0.0, float(near) + 0.0)
@@ -286,7 +286,7 @@ def _time(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced
 
 
 def _temporal(literal: Any) -> Any:
-    """Turn Python's dates and times into literals; anything else is returned as it is."""
+    """Turn Python's dates and times into literals; return anything else unchanged."""
     match literal:
         case dt.datetime():
             return from_datetime(literal)
@@ -341,7 +341,7 @@ def _zoned_timestamp(term: BoundReference, literal: Any, time_zone: str | None) 
     if zone is None:
         raise InvalidExpressionError(
             f"Column '{term.name}' is an instant and the literal has no offset: write "
-            "TIMESTAMP '2024-01-01 00:00:00+00:00', or say time_zone='UTC' "
+            "TIMESTAMP '2024-01-01 00:00:00+00:00', or set time_zone='UTC' "
             "(option time-zone) to read such literals in that zone"
         )
     return _timestamp(term, instant(stamp.nanos, zone))

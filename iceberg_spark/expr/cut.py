@@ -1,4 +1,4 @@
-"""A text of SQL as tokens: where they stand, and of which kind."""
+"""Tokens of a SQL text, with their positions and kinds."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from sqlglot.dialects.dialect import Dialect as Grammar
 from sqlglot.tokenizer_core import Token
 
 _LONGEST_CACHED = 100_000
-"""Characters: of longer texts nothing is kept."""
+"""Characters: longer texts are not cached."""
 
 
 def tokenize(text: str, grammar: type[Grammar]) -> tuple[Token, ...]:
-    """Return a text's tokens; those of the last few texts are kept, for a query asks often.
+    """Return a text's tokens; the last few texts are cached, since a query tokenizes one often.
 
-    Raises SqlglotError for what can't be cut.
+    Raises SqlglotError for a text that can't be tokenized.
     """
     return _cached(text, grammar) if len(text) <= _LONGEST_CACHED else _cut(text, grammar)
 

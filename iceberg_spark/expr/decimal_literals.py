@@ -34,7 +34,7 @@ _LONG = Digits(INTEGERS["BIGINT"], 0)
 
 @dataclass(frozen=True, slots=True)
 class TypedNumber:
-    """A number of a type that was said, `CAST(5 AS DECIMAL(38, 0))`, whatever its own digits."""
+    """A number with an explicit type, `CAST(5 AS DECIMAL(38, 0))`, whatever its own digits."""
 
     value: int | Decimal
     digits: Digits
@@ -57,7 +57,7 @@ def of_integer(value: int) -> TypedNumber:
 
 
 def plain(literal: object) -> object:
-    """Return a literal without the type that was said."""
+    """Return a literal without its explicit type."""
     return literal.value if isinstance(literal, TypedNumber) else literal
 
 
@@ -70,9 +70,9 @@ def is_exact(literal: object) -> bool:
 
 
 def as_compared(kind: IcebergType, literals: Sequence[Number]) -> list[int | Decimal] | None:
-    """Return the values with which a column is compared, in the one type of them all.
+    """Return the values that Spark compares with a column, all in their common type.
 
-    None where the column is rounded for it, so that no value of its own stands for the literal.
+    None if Spark rounds the column, so that no column value stands for the literal.
     """
     column = _digits_of_column(kind)
     digit_counts = [digits for digits in map(digits_of, literals) if _is_of_spark(digits)]
@@ -85,7 +85,7 @@ def as_compared(kind: IcebergType, literals: Sequence[Number]) -> list[int | Dec
 
 
 def keep_digits(*numbers: Number) -> bool:
-    """Return whether numbers are compared as they are, in a type that has all their digits."""
+    """Return whether Spark compares the numbers unrounded, in a type with all their digits."""
     return _common_scale([digits_of(number) for number in numbers]) is None
 
 
@@ -119,7 +119,7 @@ def _digits_of_column(kind: IcebergType) -> Digits | None:
 
 
 def _common_scale(digit_counts: Iterable[Digits]) -> int | None:
-    """Return how many digits behind the point are left, None where none is lost."""
+    """Return how many digits after the point remain, None if none is lost."""
     digit_counts = list(digit_counts)
     before = max(digits.before for digits in digit_counts)
     if before + max(digits.behind for digits in digit_counts) <= _MOST_DIGITS:
@@ -128,7 +128,7 @@ def _common_scale(digit_counts: Iterable[Digits]) -> int | None:
 
 
 def _rounded(number: Number, scale: int | None) -> int | Decimal:
-    """Return a number as it is compared: halves are rounded away from zero."""
+    """Return a number as Spark compares it: halves are rounded away from zero."""
     value = number.value if isinstance(number, TypedNumber) else number
     if scale is None or not isinstance(value, Decimal) or digits_of(value).behind <= scale:
         return value

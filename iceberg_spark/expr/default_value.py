@@ -21,9 +21,9 @@ NEVER = (t.UnknownType, t.VariantType, t.GeometryType, t.GeographyType)
 
 
 def default_value(column: str, kind: t.IcebergType, value: object) -> Any:
-    """Return what the user gave as a canonical value (`spec.json_values`) of the column's type.
+    """Return a user's default as a canonical value (`spec.json_values`) of the column's type.
 
-    A wall clock for an instant is one of UTC. The default of a struct is {}: its fields have
+    A timestamp without zone is UTC for an instant. The default of a struct is {}: its fields have
     their own. Raises InvalidSchemaError naming the column.
     """
     match kind:
@@ -52,9 +52,9 @@ def default_value(column: str, kind: t.IcebergType, value: object) -> Any:
 def struct_with_defaults(
     column: str, kind: t.StructType, defaults: Mapping[str, object]
 ) -> t.StructType:
-    """Return a new struct whose fields have the defaults that are given by their names.
+    """Return a new struct whose fields have the defaults of a mapping by name.
 
-    Raises InvalidSchemaError naming a field that there isn't, and as `default_value` does.
+    Raises InvalidSchemaError naming an unknown field, or as `default_value` does.
     """
     names = [field.name for field in kind.fields]
     for name in defaults:
@@ -74,9 +74,9 @@ def struct_with_defaults(
 
 
 def with_default(field: t.NestedField, default: object, above: str = "") -> t.NestedField:
-    """Return a new column with a default, of a struct those of its fields.
+    """Return a new column with a default; that of a struct consists of its fields' defaults.
 
-    Raises InvalidSchemaError as `default_value` does; `above` is what stands before its name then.
+    Raises InvalidSchemaError as `default_value` does; `above` is the path before its name.
     """
     path, kind, value = f"{above}{field.name}", field.field_type, default
     if isinstance(kind, t.StructType) and isinstance(value, Mapping):
@@ -94,8 +94,8 @@ def _part(path: str, field: t.NestedField, value: object) -> Any:
 def _struct(column: str, kind: t.StructType, value: object) -> tuple[()]:
     if value not in ({}, ()):
         raise InvalidSchemaError(
-            f"The default of struct '{column}' is {{}} or null, not {value!r}: set those of its "
-            "fields"
+            f"The default of struct '{column}' is {{}} or null, not {value!r}: set the defaults of "
+            "its fields"
         )
     for field in kind.fields:
         if field.required and field.write_default is None:
@@ -114,7 +114,7 @@ def _primitive(column: str, kind: t.IcebergType, value: object) -> Any:
         ):
             return _floating(column, kind, float(literal))
         case t.DecimalType(), float() if math.isfinite(literal):
-            literal = Decimal(repr(literal))  # 0.1 is meant as it is written
+            value = Decimal(repr(literal))  # 0.1 means the decimal, not the nearest double
         case _:
             pass
     try:
@@ -127,7 +127,7 @@ def _primitive(column: str, kind: t.IcebergType, value: object) -> Any:
 
 
 def _floating(column: str, kind: t.IcebergType, value: float) -> float:
-    """Return the nearest value of the type; JSON has no others than finite ones."""
+    """Return the nearest value of the type; JSON has only finite numbers."""
     with np.errstate(over="ignore"):
         near = float(np.float32(value)) if isinstance(kind, t.FloatType) else value
     if not math.isfinite(near):

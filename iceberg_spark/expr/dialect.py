@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a session's settings say about the meaning of SQL.
+    """The session settings that change the meaning of SQL.
 
     `quoted_names`: text in double quotes is a name (ansi.doubleQuotedIdentifiers).
-    `raw_texts`: a backslash stands for itself (parser.escapedStringLiterals).
-    `ansi`: casts of texts raise instead of giving null, and compare in the wider type.
-    `case_sensitive`: names that differ in case alone are two (spark.sql.caseSensitive).
-    `changed`: other settings that may change a meaning; under them nothing is read here.
-    `is_replaced`: whether a function of Spark, by name, is another of the session's now; of two
-    sessions that differ in this alone a text has the same tree.
+    `raw_texts`: a backslash is an ordinary character (parser.escapedStringLiterals).
+    `ansi`: casts of texts raise instead of returning null, and compare in the wider type.
+    `case_sensitive`: names that differ only by case are different (spark.sql.caseSensitive).
+    `changed`: other settings that may change a meaning; while they are set, no text is parsed here.
+    `is_replaced`: whether the session has replaced a function of Spark, by name. It does not
+    change the tree of a text.
     """
 
     quoted_names: bool = False

@@ -1,4 +1,4 @@
-"""An equality that a condition over two tables asks for."""
+"""An equality between two tables, part of a condition over both."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A bound predicate on one row of canonical values, in plain Python.
 
-For single tuples (residuals of a partition) and as what the vectorised masks are tested
-against; batches go through `row_filter`.
+For single tuples (residuals of a partition), and to test the vectorised masks; batches use
+`row_filter`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _leaf(leaf: Leaf, value: Any) -> bool:
 
 
 def holds(op: Op, order: int) -> bool:
-    """Return whether a comparison holds for an order given as -1, 0 or 1."""
+    """Return whether a comparison is true for an order of -1, 0 or 1."""
     match op:
         case Op.LT:
             return order < 0

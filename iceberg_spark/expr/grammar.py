@@ -1,4 +1,4 @@
-"""Spark's SQL as sqlglot reads it, with what it lacks of version 4."""
+"""sqlglot's dialect of Spark, extended to Spark 4."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ VERSION_END = "version_end"
 """Marks where in the text a VERSION or TIMESTAMP AS OF ends."""
 _VERSIONS = ("VERSION", "TIMESTAMP")
 _VERSION_PHRASES = frozenset({"VERSION AS OF", "TIMESTAMP AS OF", "FOR VERSION", "FOR TIMESTAMP"})
-"""What sqlglot before 30.15 makes one token of."""
+"""Keywords that sqlglot before 30.15 merges into one token."""
 _NOT_SPARKS = frozenset({
     "STARTS_WITH", "IS_NAN", "DATE_TO_DATE_STR", "TIME_TO_TIME_STR", "TS_OR_DS_ADD", "J_S_O_N_CAST",
 })  # fmt: skip
-"""What sqlglot calls functions of Spark besides: in Spark a user's own may be called so."""
+"""Names that sqlglot adds to Spark's functions: in Spark a user's function may be called so."""
 
 _GOES_ON = "\\\n"
 _PIECES = re.compile(
@@ -31,14 +31,14 @@ _PIECES = re.compile(
     | /\*.*?\*/ | --(?:\\\n|[^\r\n])*""",
     re.DOTALL | re.VERBOSE,
 )
-"""What a comment may stand in without being one, and comments (SqlBaseLexer: SIMPLE_COMMENT)."""
+"""Literals and quoted names that may contain comment marks, and comments (SqlBaseLexer)."""
 
 
 class Spark4(Spark):
     """Spark's dialect with the quotes of version 4: a doubled quote is one quote."""
 
     def tokenize(self, sql: str, dialect: Any = None) -> list[Token]:
-        """Cut a text as Spark does: a comment that ends in a backslash goes on in the next line."""
+        """Tokenize like Spark: a comment that ends in a backslash continues in the next line."""
         read = _in_one_line(sql) if _GOES_ON in sql else sql
         return _with_named_in(list(super().tokenize(read, dialect)))
 
@@ -155,7 +155,7 @@ def _decimal_size(number: str) -> tuple[int, int]:
 
 
 def _in_one_line(text: str) -> str:
-    """Return a text of the same length whose comments end where their lines do."""
+    """Return a text of the same length whose comments end at the end of their line."""
     return _PIECES.sub(
         lambda match: match[0].replace(_GOES_ON, "\\ ") if match[0][:2] == "--" else match[0], text
     )

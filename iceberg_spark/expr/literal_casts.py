@@ -1,6 +1,6 @@
-"""CAST of a literal, as Spark's ANSI mode does it; what would depend on a setting is refused.
+"""CAST of a literal as in Spark's ANSI mode; casts that depend on a setting are refused.
 
-Every function raises ValueError for a value that the type does not take.
+Every function raises ValueError for a value that the type does not accept.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CONTEXT = Context(prec=100)
 
 
 def whole_number(text: str) -> int:
-    """Return the number of a text as Spark's cast to an integer type reads it."""
+    """Parse a text like Spark's cast to an integer type."""
     stripped = text.strip(_BLANKS)
     if not _INTEGER.fullmatch(stripped):
         raise ValueError(f"'{text}' is no whole number")
@@ -43,7 +43,7 @@ def whole_number(text: str) -> int:
 
 
 def floating(text: str) -> float:
-    """Return the number of a text as Spark's cast to double reads it."""
+    """Parse a text like Spark's cast to double."""
     stripped = text.strip(_BLANKS).lower()
     sign = -1 if stripped.startswith("-") else 1
     special = _SPECIAL.get(stripped.lstrip("+-") if stripped[:1] in ("+", "-") else stripped)
@@ -55,7 +55,7 @@ def floating(text: str) -> float:
 
 
 def truth(text: str) -> bool:
-    """Return what Spark's cast to boolean makes of a text."""
+    """Parse a text like Spark's cast to boolean."""
     stripped = text.strip(_BLANKS).lower()
     if stripped in _TRUE_TEXTS or stripped in _FALSE_TEXTS:
         return stripped in _TRUE_TEXTS
@@ -96,7 +96,7 @@ def to_double(value: Any) -> float:
 
 
 def to_float(value: Any) -> float:
-    """Cast to float: the nearest one, halves to the even one."""
+    """Cast to float: the nearest one, ties to even."""
     wide = to_double(value)
     with np.errstate(over="ignore"):
         near = np.float32(wide)
@@ -152,7 +152,7 @@ def to_string(value: Any) -> str:
         case DateLiteral(days=days) if (text := date_text(days))[:1] not in "+-":
             return text
         case _:
-            raise ValueError("its text is not known here; write the text")
+            raise ValueError("its text depends on Spark; write the text itself")
 
 
 def to_binary(value: Any) -> bytes:
@@ -206,7 +206,7 @@ def to_timestamp(value: Any) -> TimestampLiteral:
 
 
 def to_local(value: Any) -> TimestampLiteral:
-    """Cast to timestamp_ntz, a wall clock; the zone in a text is not looked at."""
+    """Cast to timestamp_ntz, a wall clock; the zone in a text is ignored."""
     match value:
         case LooseText(text=text) | str(text):
             return TimestampLiteral(timestamp_from_text(text).nanos, is_local=True)

@@ -1,7 +1,7 @@
 """Dates, times and timestamps that a predicate names, as text or as Python values.
 
-A `TimestampLiteral` keeps the wall clock and the zone apart: what it means is known only
-when the column's type is (`coerce`). Forms of text are Spark's (`CAST(... AS TIMESTAMP)`).
+A `TimestampLiteral` keeps the wall clock and the zone separate: its instant depends on the type of
+the column (`coerce`). Text forms are Spark's (`CAST(... AS TIMESTAMP)`).
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class TimeLiteral:
 
 @dataclass(frozen=True, slots=True)
 class TimestampLiteral:
-    """TIMESTAMP '...': nanoseconds of the wall clock from 1970, and its zone where one is given.
+    """TIMESTAMP '...': nanoseconds of the wall clock since 1970, and its zone if it has one.
 
-    `is_local`: it is a wall clock itself (TIMESTAMP_NTZ), no instant in the session's zone.
+    `is_local`: a wall clock (TIMESTAMP_NTZ), not an instant in the session's zone.
     """
 
     nanos: int
@@ -69,7 +69,7 @@ class Pattern(str):
 
 
 def date_from_text(text: str) -> DateLiteral:
-    """Parse Spark's date forms (`2024`, `2024-1`, `2024-01-31`, a time after it is ignored)."""
+    """Parse Spark's date forms (`2024`, `2024-1`, `2024-01-31`); a time after it is ignored."""
     match = _DATE_TEXT.fullmatch(text)
     if match is None:
         raise InvalidExpressionError(f"'{text}' is not a date like 2024-01-31")

@@ -21,7 +21,7 @@ from iceberg_spark.expr.nodes import (
 
 
 def conjunction(children: Iterable[Bound]) -> Bound:
-    """Return a tree that holds where all children hold."""
+    """Return a tree that is true where all children are."""
     unique: dict[Bound, None] = {}
     for child in children:
         match child:
@@ -38,7 +38,7 @@ def conjunction(children: Iterable[Bound]) -> Bound:
 
 
 def disjunction(children: Iterable[Bound]) -> Bound:
-    """Return a tree that holds where any child holds."""
+    """Return a tree that is true where any child is."""
     unique: dict[Bound, None] = {}
     for child in children:
         match child:

@@ -1,8 +1,8 @@
-"""Which files may hold a matching row: a mask over a statistics table.
+"""A mask over a statistics table: files that may contain a matching row.
 
-The rules are those of Java's InclusiveMetricsEvaluator and ManifestEvaluator, but for nulls and
-NaN, which mean what they mean to Spark: NaN is the largest value, so a file that may hold NaN
-may match `x > 5` whatever its bounds are; a null never matches `x != 5`.
+The rules are those of Java's InclusiveMetricsEvaluator and ManifestEvaluator, except for nulls and
+NaN, which follow Spark: NaN is the largest value, so a file that may contain NaN may match `x > 5`
+whatever its bounds are; a null never matches `x != 5`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from iceberg_spark.expr.nodes import (
 
 
 def may_match(bound: Bound) -> pc.Expression:
-    """Return a mask that is false only for rows whose file can't hold a matching row.
+    """Return a mask that is false only for files without a matching row.
 
     It reads the columns `stats.needed(bound)`, is never null, and an unknown statistic never
     makes it false.

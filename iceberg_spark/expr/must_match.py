@@ -1,7 +1,7 @@
-"""Which files hold matching rows only: a mask over a statistics table.
+"""A mask over a statistics table: files in which every row matches.
 
-The rules are those of Java's StrictMetricsEvaluator, but for nulls and NaN, which mean what
-they mean to Spark: a null never matches `x != 5`, NaN always matches `x > 5`.
+The rules are those of Java's StrictMetricsEvaluator, except for nulls and NaN, which follow Spark:
+a null never matches `x != 5`, NaN always matches `x > 5`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from iceberg_spark.expr.nodes import (
 
 
 def must_match(bound: Bound) -> pc.Expression:
-    """Return a mask that is true only for rows whose file holds matching rows only.
+    """Return a mask that is true only for files in which every row matches.
 
     It reads the columns `stats.needed(bound)`, is never null, and an unknown statistic never
     makes it true.

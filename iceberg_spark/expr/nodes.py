@@ -1,4 +1,4 @@
-"""Predicate trees: one unbound family for what users say, one bound family for what we evaluate.
+"""Predicate trees: an unbound family for what users write, a bound family for evaluation.
 
 A bound tree holds no NOT: `bind` pushes negation into the leaves, once. Values in bound leaves
 are canonical (`spec.values`): int for date (days) and timestamps (µs), Decimal with the column's
@@ -55,21 +55,21 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All children hold (bound and unbound)."""
+    """True if all children are (bound and unbound)."""
 
     children: tuple[Any, ...]  # of the same family as the node itself
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any child holds (bound and unbound)."""
+    """True if any child is (bound and unbound)."""
 
     children: tuple[Any, ...]  # of the same family as the node itself
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The child does not hold (unbound only)."""
+    """True if the child is false (unbound only)."""
 
     child: Unbound
 

@@ -43,7 +43,7 @@ ALLOWED = (
 
 
 _LONGEST_KEPT = 20_000
-"""Characters of a text of which it is kept what it calls."""
+"""Characters: the calls in a longer text are not cached."""
 _CALLED = re.compile(
     r"\b(isnan|startswith|isnull|isnotnull|like|variant_get|try_variant_get|to_date|date"
     r"|(?:to_)?timestamp(?:_ltz|_ntz)?|int|bigint|smallint|tinyint|float|double|string|boolean"
@@ -90,12 +90,12 @@ def parse_sql(sql: str, dialect: Dialect = SPARK) -> Node:
     """
     if dialect.changed:
         raise InvalidExpressionError(
-            f"'{sql}' can't be read while {dialect.changed[0]} is set, which may change what it "
-            "means: unset it, or build the predicate as in col('a') > 5"
+            f"'{sql}' can't be parsed while {dialect.changed[0]} is set, which may change its "
+            "meaning: unset it, or build the predicate as in col('a') > 5"
         )
     if _VARIABLE in sql:
         raise InvalidExpressionError(
-            f"'{sql}': Spark puts a variable where ${{ stands; in a text write $\\{{"
+            f"'{sql}': Spark substitutes a variable for ${{; in a text write $\\{{"
         )
     try:
         trees = sqlglot.parse(sql, dialect=grammar(dialect))
@@ -110,9 +110,9 @@ def parse_sql(sql: str, dialect: Dialect = SPARK) -> Node:
 
 
 def parse_predicate(sql: str, dialect: Dialect = SPARK) -> Unbound:
-    """Parse what may stand after WHERE. Raises InvalidExpressionError naming the part at fault.
+    """Parse a WHERE condition. Raises InvalidExpressionError naming the unsupported part.
 
-    Taken are comparisons of a column with a literal (either side), `<=>`, IN, BETWEEN, LIKE
+    Supported are comparisons of a column with a literal (either side), `<=>`, IN, BETWEEN, LIKE
     with a trailing %, startswith(), IS [NOT] NULL, TRUE or FALSE, isnan(), boolean columns,
     AND, OR, NOT, true and false.
     """
@@ -131,7 +131,7 @@ def predicate(node: Node, sql: str, dialect: Dialect) -> Unbound:
 
 
 def check_functions(sql: str, dialect: Dialect) -> None:
-    """Raise InvalidExpressionError for a text that may call what a session has replaced."""
+    """Raise InvalidExpressionError for a text that may call a replaced function."""
     if dialect.is_replaced is None:
         return
     for name in _called(sql):
@@ -143,12 +143,12 @@ def check_functions(sql: str, dialect: Dialect) -> None:
 
 
 def calls_functions(sql: str) -> bool:
-    """Return whether a text may call what a session can replace."""
+    """Return whether a text may call a function that a session can replace."""
     return bool(_called(sql))
 
 
 def _called(sql: str) -> tuple[str, ...]:
-    """Return the names of what a text may call; all conditions of a query have the same text."""
+    """Return the names of possible calls; cached, since a query's conditions share their text."""
     return _kept_calls(sql) if len(sql) <= _LONGEST_KEPT else _calls(sql)
 
 
@@ -268,7 +268,7 @@ def _compare_literals(op: Op, left: Any, right: Any, node: Node) -> Unbound:
 
 
 def _null_safe_equal(node: exp.NullSafeEQ | exp.NullSafeNEQ) -> Unbound:
-    """`a <=> 5` is false, not null, for a null: with IS NOT NULL beside it, NOT comes out right."""
+    """`a <=> 5` is false for a null: AND IS NOT NULL makes its NOT true there."""
     left, right = node.this, node.expression
     if is_literal(left):
         left, right = right, left

@@ -1,7 +1,7 @@
-"""What the core can use of a condition that Spark evaluates: for pruning and for conflicts.
+"""The predicates within a condition that Spark evaluates, for pruning and conflict checks.
 
-A condition is any SQL expression; the conjuncts that are predicates of one table are found here,
-and nothing is said about the others.
+A condition is any SQL expression. Its conjuncts that are predicates of one table are returned; the
+others are ignored.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _PLAIN = (
 def conjuncts(
     sql: str, alias: str | None = None, dialect: Dialect = SPARK
 ) -> tuple[tuple[Unbound, ...], bool]:
-    """Return the conjuncts that are predicates, and whether those are all of them.
+    """Return the conjuncts that are predicates, and whether those are all conjuncts.
 
-    With an `alias` columns are spelled `alias.column`; conjuncts with other columns are left out.
+    With an `alias`, columns are written `alias.column`; conjuncts with other columns are left out.
     """
     predicates: list[Unbound] = []
     parts = parts_of(sql, dialect)
@@ -42,8 +42,8 @@ def conjuncts(
 def equalities(sql: str, alias: str, other: str, dialect: Dialect = SPARK) -> tuple[Equality, ...]:
     """Return the conjuncts that equate a column of `alias` with an expression over `other`.
 
-    The expression is columns and arithmetic: what has one spelling only, so that Spark reads in
-    it what was read here.
+    The expression consists of columns and arithmetic, whose text means the same to Spark as to
+    this parser.
     """
     pairs = []
     for part in parts_of(sql, dialect):
@@ -93,7 +93,7 @@ def _path(column: Node) -> list[str]:
 
 
 def of_table(node: Node, alias: str) -> Node:
-    """Return a copy whose columns have lost their table. Raises where one is of another."""
+    """Return a copy without the table in its columns. Raises if one has another table."""
 
     def without(part: Node) -> Node:
         if not isinstance(part, exp.Column):

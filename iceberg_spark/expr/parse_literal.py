@@ -26,7 +26,7 @@ from iceberg_spark.expr.sql_strings import string_value
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 _Kind = exp.DataType.Type
 LOOSE, RESOLVED = "loose", "known"
-"""Marks of a node: a text that casts leniently, and one that no longer stands in the SQL."""
+"""Marks of a node: a text that casts leniently, and one that is no longer part of the SQL."""
 _MOST_DIGITS = 38
 _UNSURE = ("\\", "''", '""')
 
@@ -34,7 +34,7 @@ _UNSURE = ("\\", "''", '""')
 def with_texts(tree: Node, sql: str, dialect: Dialect) -> Node:
     """Return a parsed tree with the values of its texts as Spark reads them.
 
-    Raises InvalidExpressionError for a text whose place is not known and that may hold escapes.
+    Raises InvalidExpressionError for a text that may contain escapes at an unknown position.
     """
     for node in tree.find_all(exp.Literal, exp.RawString, exp.Cast):
         if not dialect.ansi:
@@ -46,8 +46,8 @@ def with_texts(tree: Node, sql: str, dialect: Dialect) -> Node:
             node.set("this", string_value(sql[start : end + 1], raw_texts=dialect.raw_texts))
         elif any(sign in sql for sign in _UNSURE):
             raise InvalidExpressionError(
-                f"'{node.this}': texts side by side can't be read where a backslash or two quotes "
-                "stand; write them as one"
+                f"'{node.this}': adjacent texts with a backslash or two quotes in them are not "
+                "supported; write them as one"
             )
     return tree
 
@@ -68,9 +68,9 @@ def is_literal(node: Node) -> bool:
 def literal_value(node: Node) -> Any:
     """Return the Python value of a literal node, None for NULL.
 
-    Whole numbers are int, numbers with a point Decimal, with an exponent float, as in Spark; what
-    was cast to an integer or decimal type is a TypedNumber.
-    Raises InvalidExpressionError for a cast that fails or is to a type without literals.
+    Integers are int, numbers with a point Decimal, with an exponent float, as in Spark; a cast to
+    an integer or decimal type is a TypedNumber. Raises InvalidExpressionError for a cast that
+    fails or is to a type without literals.
     """
     match node:
         case exp.Literal(is_string=True) | exp.RawString():
@@ -97,10 +97,10 @@ def literal_value(node: Node) -> Any:
 
 
 def _stand_side_by_side(node: exp.Concat) -> bool:
-    """Return whether these are texts that make one: 'a' 'b', which is no call.
+    """Return whether these are adjacent texts that form one, 'a' 'b', and not a call.
 
-    A call is known by its place. Of the function `concat_ws`, which is of this kind too, the first
-    text is no part.
+    A call is recognised by its position. sqlglot parses `concat_ws` to the same node; its first
+    argument is not a part.
     """
     texts = (isinstance(part, exp.Literal) and part.is_string for part in node.expressions)
     return type(node) is exp.Concat and "start" not in node.meta and all(texts)
@@ -170,14 +170,14 @@ def _cast_to(kind: Node) -> Callable[[Any], Any] | None:
 
 
 def _decimal_size(kind: Node) -> tuple[int, int]:
-    """Return the precision and scale of a decimal type as it is written."""
+    """Return the precision and scale in the text of a decimal type."""
     sizes = [int(str(size.this)) for size in kind.expressions]
     precision, scale = [*sizes, *_DECIMAL[len(sizes) :]][:2]
     return precision, scale
 
 
 def _typed(value: Any, kind: Node) -> Any:
-    """Return what was cast with the digits that its type has; other values as they are."""
+    """Return the result of a cast with the digits of its type; other values unchanged."""
     if value is None:
         return None
     if kind.this == _Kind.DECIMAL:

@@ -27,7 +27,7 @@ _VARIANT = "variant"
 def variant_conjuncts(
     sql: str, alias: str | None = None, dialect: Dialect = SPARK
 ) -> tuple[VariantPredicate, ...]:
-    """Return the conjuncts that are predicates with fields of variants; see `conjuncts`."""
+    """Return the conjuncts that are predicates on fields of variants; see `conjuncts`."""
     predicates = []
     for part in parts_of(sql, dialect):
         try:
@@ -41,9 +41,9 @@ def variant_conjuncts(
 
 
 def variant_predicate(node: Node, sql: str, dialect: Dialect) -> VariantPredicate | None:
-    """Return a part of a parsed text as a predicate, None where it names no field of a variant.
+    """Return a part of a parsed text as a predicate, None if it names no field of a variant.
 
-    Raises InvalidExpressionError for what is no predicate.
+    Raises InvalidExpressionError for anything that is not a predicate.
     """
     if not any(_is_getter(getter) for getter in node.find_all(exp.Anonymous)):
         return None
@@ -78,7 +78,7 @@ def _field(node: Node) -> NamedVariant | None:
 
 
 def _type_name(getter: Node) -> str:
-    """Return the type that a call names, by default a variant; nothing where it names none."""
+    """Return the type that a call names, by default a variant; "" if it is not a literal."""
     arguments = getter.expressions[2:]
     if not arguments:
         return _VARIANT

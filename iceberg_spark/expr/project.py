@@ -1,9 +1,9 @@
 """Predicates over rows as predicates over partition tuples.
 
-The inclusive projection holds for every tuple whose partition may have a matching row, the
-strict one only for tuples whose partition has matching rows only. Rules are those of Java's
-Projections and Transform.project/projectStrict. A field with several source columns, a void or
-an unknown transform tells nothing.
+The inclusive projection is true for every tuple whose partition may have a matching row, the strict
+one only for tuples in whose partition all rows match. The rules are those of Java's Projections
+and Transform.project/projectStrict. Fields with several source columns, void and unknown
+transforms prune nothing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from iceberg_spark.spec.transform_result import can_transform, result_type
 
 
 def inclusive(bound: Bound, spec: PartitionSpec, schema: Schema) -> Bound:
-    """Return what a partition tuple must fulfil to have matching rows."""
+    """Return the condition for partition tuples that may have matching rows."""
     return _walk(bound, lambda leaf: conjunction(leaf_projections(leaf, spec, schema, False)))
 
 
 def strict(bound: Bound, spec: PartitionSpec, schema: Schema) -> Bound:
-    """Return what makes sure that all rows of a partition tuple match."""
+    """Return the condition for partition tuples in which all rows match."""
     return _walk(bound, lambda leaf: disjunction(leaf_projections(leaf, spec, schema, True)))
 
 
@@ -54,7 +54,7 @@ def leaf_projections(
 
 
 def _projects(part: PartitionField, term: BoundReference, schema: Schema) -> bool:
-    """Return whether the partition field is made from this column alone."""
+    """Return whether the column is the partition field's only source."""
     return (
         part.source_ids == (term.field_id,)
         and schema.get(term.field_id) is not None

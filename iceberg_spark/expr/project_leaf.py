@@ -1,8 +1,8 @@
 """One comparison through one partition transform, inclusive or strict.
 
-Source: Java's ProjectionUtil, Truncate, Bucket, Dates and Timestamps. None means that nothing
-can be said. Null tests hold for a tuple as they do for its rows: every transform but void keeps
-null, and only null, as null.
+Source: Java's ProjectionUtil, Truncate, Bucket, Dates and Timestamps. None means that there is no
+projection. Null tests are the same for a tuple and its rows: every transform but void maps null,
+and only null, to null.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _inclusive_edge(leaf: Comparison, kind: IcebergType) -> Comparison:
 
 
 def _strict_edge(leaf: Comparison, kind: IcebergType) -> Comparison:
-    """Open the range: what lies wholly inside is before or after the edge's own partition."""
+    """Open the range: values strictly inside have a partition before or after the edge's own."""
     match leaf.op:
         case Op.LE:
             return replace(leaf, op=Op.LT, value=_step(kind, leaf.value, 1))
@@ -133,7 +133,7 @@ def _strict_edge(leaf: Comparison, kind: IcebergType) -> Comparison:
 
 
 def _step(kind: IcebergType, value: Any, step: int) -> Any:
-    """Return the next or previous value of a type, the value itself where there is none."""
+    """Return the next or previous value of a type, the value itself if there is none."""
     match kind:
         case StringType() | BinaryType():
             return value
@@ -146,8 +146,8 @@ def _step(kind: IcebergType, value: Any, step: int) -> Any:
 def _fit(values: list[Any], target: BoundReference) -> bool:
     """Return whether partition values are in the range of their type.
 
-    Truncating a decimal can leave its precision, and hours of far timestamps do not fit an int:
-    then nothing is said.
+    A truncated decimal may exceed its precision, and hours of far timestamps do not fit an int:
+    then there is no projection.
     """
     bounds = limits(target.field_type)
     return bounds is None or all(bounds[0] <= value <= bounds[1] for value in values)
@@ -198,7 +198,7 @@ def _truncate_prefix(
         return replace(leaf, term=target)
     if length == width:
         return Comparison(Op.NE if leaf.negated else Op.EQ, target, leaf.prefix)
-    # The prefix is longer than what the partition keeps of the text.
+    # The prefix is longer than the truncated text of the partition.
     cut = replace(leaf, term=target, prefix=leaf.prefix[:width])
     return cut if leaf.negated == is_strict else None
 

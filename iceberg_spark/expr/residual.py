@@ -1,4 +1,4 @@
-"""What is left of a predicate inside one partition (Java: ResidualEvaluator)."""
+"""The residual of a predicate inside one partition (Java: ResidualEvaluator)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from iceberg_spark.spec.schema import Schema
 
 
 def residual(bound: Bound, spec: PartitionSpec, schema: Schema, partition: Sequence[Any]) -> Bound:
-    """Return the predicate that rows of a partition still have to pass.
+    """Return the predicate that rows of a partition still have to satisfy.
 
-    A leaf that the tuple decides becomes a constant: true if its strict projection holds, false
-    if its inclusive one does not. `partition` holds canonical values in the order of the spec.
+    A leaf decided by the tuple becomes a constant: true if its strict projection is true, false if
+    its inclusive one is false. `partition` has canonical values in the order of the spec.
     """
     return residual_of(bound, spec, schema)(partition)
 

@@ -1,7 +1,7 @@
-"""The exact filter: which rows of an Arrow batch match a bound predicate.
+"""The exact filter: the rows of an Arrow batch that match a bound predicate.
 
-Nulls and NaN mean what they mean to Spark's WHERE: comparisons drop nulls, NaN equals NaN and
-is larger than any number, -0.0 equals 0.0; text and bytes are ordered by bytes.
+Nulls and NaN follow Spark's WHERE: comparisons drop nulls, NaN equals NaN and is larger than any
+number, -0.0 equals 0.0; text and bytes are ordered by bytes.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ SEARCH_FROM = 64
 def row_filter(bound: Bound, column_of: Mapping[int, tuple[str, ...]]) -> Mask:
     """Return a function from a batch or table to a boolean array without nulls.
 
-    `column_of` says under which names (outermost first) the column of a field id is found in the
-    data. Columns may be dictionary-encoded or have large offsets. Raises
-    InvalidExpressionError when a column of the predicate is not in `column_of`.
+    `column_of` maps field ids to the path of names of their column in the data, outermost first.
+    Columns may be dictionary-encoded or have large offsets. Raises InvalidExpressionError for
+    a predicate column that `column_of` lacks.
     """
     match bound:
         case Constant(value=value):
@@ -109,7 +109,7 @@ def _leaf(leaf: Leaf, column_of: Mapping[int, tuple[str, ...]]) -> Mask:
 
 
 def find_column(data: Data, path: tuple[str, ...]) -> pa.Array | pa.ChunkedArray:
-    """Return a column, null wherever a struct around it is null."""
+    """Return a column, null where a struct around it is null."""
     column = data.column(path[0])
     for name in path[1:]:
         column = pc.struct_field(column, [column.type.get_field_index(name)])
@@ -121,7 +121,7 @@ def _null_test(leaf: IsNull) -> ArrayMask:
 
 
 def _value_test(leaf: Leaf, ref: BoundReference) -> ArrayMask:
-    """Return the test of a leaf, with null for null; what can be is prepared once."""
+    """Return the test of a leaf, null for null; work that is the same for all batches runs once."""
     test = _prepared(leaf, ref)
     target = arrow_type(ref.field_type) if isinstance(ref.field_type, PRIMITIVES) else None
 
@@ -136,7 +136,7 @@ def _value_test(leaf: Leaf, ref: BoundReference) -> ArrayMask:
 
 
 def _comparable(stored: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether a column can be tested as it is: the large form of text or bytes."""
+    """Return whether a column needs no cast: the large form of text or bytes."""
     if pa.types.is_large_string(stored):
         return bool(pa.types.is_string(target))
     return bool(pa.types.is_large_binary(stored) and pa.types.is_binary(target))

@@ -58,7 +58,7 @@ _WRITTEN_AS = {
     "uint128": "no_type",
     "varbinary": "no_type",
 }
-"""What sqlglot is told instead of types that it lacks: types that nobody else can mean."""
+"""Types that stand for those that sqlglot lacks; no DDL text uses them otherwise."""
 
 _SHOWN_NAMES = (
     "boolean", "int", "bigint", "float", "double", "decimal(p, s)", "date", "timestamp",
@@ -84,8 +84,8 @@ _TYPE_WORDS = re.compile(
 def schema_from_ddl(text: str, *, wall_clocks: bool = False) -> Schema:
     """Return a schema with provisional ids for "name type [not null] [comment '...'], ...".
 
-    With `wall_clocks` TIMESTAMP is TIMESTAMP_NTZ, as `spark.sql.timestampType` can say.
-    Raises InvalidSchemaError showing the part that can't be understood.
+    With `wall_clocks` TIMESTAMP is TIMESTAMP_NTZ, like with `spark.sql.timestampType`.
+    Raises InvalidSchemaError showing the invalid part.
     """
     try:
         statement = sqlglot.parse_one(f"CREATE TABLE t ({_as_parsed(text)})", dialect="spark")
@@ -107,7 +107,7 @@ def schema_from_ddl(text: str, *, wall_clocks: bool = False) -> Schema:
 def type_from_ddl(text: str, *, wall_clocks: bool = False) -> t.IcebergType:
     """Return the type that a DDL type name stands for, nested ids provisional.
 
-    Raises InvalidSchemaError showing the part that can't be understood.
+    Raises InvalidSchemaError showing the invalid part.
     """
     return schema_from_ddl(f"c {text}", wall_clocks=wall_clocks).fields[0].field_type
 
@@ -159,7 +159,7 @@ def _no_column(kind: e.DataType, text: str) -> InvalidSchemaError:
 
 
 def _geo(kind: e.DataType, text: str) -> t.IcebergType:
-    """Return a geometry by Spark's number of its CRS, or by its name in quotes, as Iceberg's."""
+    """Return a geometry by Spark's number of its CRS, or by Iceberg's name of it in quotes."""
     crs, *more = (part.this for part in kind.expressions)
     flat = kind.this == _KIND.GEOMETRY
     literals = all(isinstance(argument, e.Literal) for argument in (crs, *more))
@@ -173,7 +173,7 @@ def _geo(kind: e.DataType, text: str) -> t.IcebergType:
 
 
 def _as_parsed(text: str) -> str:
-    """Return the text with types that sqlglot lacks under the names that it takes for them."""
+    """Return the text with stand-ins for the types that sqlglot lacks."""
     comments = [match.span() for match in _COMMENTS.finditer(text)]
     places = sorted(
         match.span(group)
@@ -189,7 +189,7 @@ def _as_parsed(text: str) -> str:
 
 
 def _unknown_type(text: str) -> str | None:
-    """Name the first word where a type belongs that is none, None where all are types."""
+    """Name the first word at the position of a type that is not a type, or None."""
     unquoted = _COMMENTS.sub("", text)
     words = [word for match in _TYPE_WORDS.finditer(unquoted) for word in match.groups() if word]
     for word in words:

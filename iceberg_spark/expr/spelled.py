@@ -1,4 +1,4 @@
-"""A predicate's names as SQL spells them, whatever they are made of."""
+"""Quote the columns of a predicate, so that any name can be written as SQL."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from iceberg_spark.spec.schema import Schema
 
 
 def quote_references(node: Unbound, schema: Schema, *, case_sensitive: bool = True) -> Unbound:
-    """Return a predicate whose columns are named part by part between backquotes.
+    """Return a predicate whose columns are quoted part by part.
 
-    A name alone does not say whether `a.b` is a column or a field of a struct; the schema does.
-    Names that it does not know stay as they are.
+    Only the schema shows whether `a.b` is a column or a field of a struct. Unknown names are
+    unchanged.
     """
     match node:
         case Constant():

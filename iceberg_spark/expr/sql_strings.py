@@ -15,10 +15,10 @@ _CHARS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
 def string_value(raw: str, *, raw_texts: bool = False) -> str:
-    """Return the value of a string literal, given with its quotes, or `r` before them.
+    """Return the value of a string literal with its quotes, maybe with an `r` prefix.
 
-    Raises InvalidExpressionError for text that is no such literal, and for escapes that Spark's
-    versions read differently.
+    Raises InvalidExpressionError for text that is not such a literal, and for escapes that
+    Spark's versions read differently.
     """
     prefix, body = (raw[:1], raw[1:]) if raw[:1] in ("r", "R") else ("", raw)
     quote = body[:1]
@@ -27,7 +27,7 @@ def string_value(raw: str, *, raw_texts: bool = False) -> str:
     inner = body[1:-1]
     if prefix:
         if quote in inner:
-            raise InvalidExpressionError(f"{raw}: no quote may stand in a raw text")
+            raise InvalidExpressionError(f"{raw}: a raw text can't contain quotes")
         return inner
     if raw_texts:
         if quote in inner:

@@ -35,7 +35,7 @@ from iceberg_spark.spec.types import (
 
 
 class Kind(StrEnum):
-    """What a statistics column holds."""
+    """The kind of a statistics column."""
 
     LOWER = "lower"
     UPPER = "upper"
@@ -102,11 +102,11 @@ def evaluate(expression: pc.Expression, table: pa.Table) -> pa.ChunkedArray:
 def summary_counts(
     contains_null: bool | None, contains_nan: bool | None, has_bounds: bool, kind: IcebergType
 ) -> tuple[int | None, int | None, int | None]:
-    """Return (value, null, NaN) counts that say what a partition field summary says.
+    """Return (value, null, NaN) counts equivalent to a partition field summary.
 
-    A summary knows no counts, only whether there are any: the numbers are the smallest ones
-    with the same meaning, None where it does not say. Without bounds there is no value besides
-    nulls and NaN (specification: "Manifest Lists", `field_summary`).
+    A summary has no counts, only whether there are any: the numbers are the smallest ones with the
+    same meaning, None if unknown. Without bounds all values are null or NaN (specification:
+    "Manifest Lists", `field_summary`).
     """
     nulls = None if contains_null is None or (contains_null and has_bounds) else int(contains_null)
     nans = 0 if not may_be_nan(kind) else None if contains_nan is None else int(contains_nan)

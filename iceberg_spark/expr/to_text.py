@@ -47,7 +47,7 @@ def to_text(node: Unbound | Bound, shown_values: int | None = SHOWN_VALUES) -> s
     """Return SQL text of a bound or unbound tree.
 
     Long IN lists are cut after `shown_values`. With None nothing is cut, and the text of an
-    unbound tree is parsed to one that means the same, here and by Spark whatever is set there.
+    unbound tree parses to one with the same meaning, here and by Spark under any settings.
     """
     match node:
         case Constant(value=value):
@@ -158,7 +158,7 @@ def _temporal(value: Any) -> str:
 
 
 def _canonical(term: BoundReference, value: int) -> str:
-    """Return a bound whole number as the date, time or timestamp that it stands for."""
+    """Return a bound integer as the date, time or timestamp that it stands for."""
     match term.field_type:
         case DateType():
             return f"DATE '{date_text(value)}'"

@@ -52,8 +52,8 @@ _BITS: dict[type, int] = {IntegerType: 32, LongType: 64}
 def transform_value(transform: Transform, source_type: IcebergType, value: Any) -> Any:
     """Return the partition value of a canonical value, canonical for the result type.
 
-    Null stays null. Raises InvalidInputError where the transform does not take the type or is
-    not known.
+    Null stays null. Raises InvalidInputError if the transform does not accept the type or is
+    unknown.
     """
     if value is None:
         return None
@@ -69,7 +69,7 @@ def transform_value(transform: Transform, source_type: IcebergType, value: Any) 
         case YearTransform() | MonthTransform() | DayTransform() | HourTransform():
             return _time_unit(transform, source_type, value)
         case UnknownTransform(text=text):
-            raise InvalidInputError(f"Transform '{text}' is not known: its values can't be made")
+            raise InvalidInputError(f"Transform '{text}' is unknown: its values can't be computed")
         case _:
             assert_never(transform)
 
@@ -111,7 +111,7 @@ def _truncate(source_type: IcebergType, value: Any, width: int) -> Any:
 
 
 def wrap(source_type: IcebergType, value: int) -> int:
-    """Return an integer as Java's int or long holds it: below the least value it wraps around."""
+    """Return an integer with Java's overflow: below the least int or long it wraps around."""
     bits = _BITS[type(source_type)]
     half = 1 << (bits - 1)
     return (value + half) % (1 << bits) - half

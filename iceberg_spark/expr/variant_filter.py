@@ -1,7 +1,7 @@
 """Predicates on fields of variants: `variant_get(column, '$.path', 'type')` and its like.
 
-They only tell which files can't have a matching row: no row is filtered by them and none is ever
-said to match. A field is a column that the schema doesn't have, of the type that it is cast to.
+They only prune files without a matching row: they filter no rows and never prove a match. A field
+acts as a column that the schema does not have, with the type of the cast.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class VariantField:
 
 @dataclass(frozen=True, slots=True)
 class VariantFilter:
-    """What every row that is asked for meets. `fields` are by ids in `bound` that no column has."""
+    """A predicate that all selected rows satisfy; `fields` are by ids in `bound` of no column."""
 
     bound: Bound
     fields: Mapping[int, VariantField]
@@ -106,7 +106,7 @@ class VariantFields:
     _ids: dict[VariantField, int] = field(default_factory=dict)
 
     def reference(self, column_id: int, keys: tuple[str, ...], kind: IcebergType) -> BoundReference:
-        """Return what stands for a field in predicates."""
+        """Return the reference that stands for a field in predicates."""
         field_id = self._ids.setdefault(VariantField(column_id, keys, kind), -1 - len(self._ids))
         return BoundReference(field_id, kind, False, name_of_field(field_id))
 
@@ -122,18 +122,18 @@ class VariantFields:
         return bind(extended, predicate, case_sensitive=case_sensitive, time_zone=time_zone)
 
     def filter(self, bound: Bound) -> VariantFilter | None:
-        """Return a bound predicate as what prunes, None where it has no field of a variant."""
+        """Return a filter for pruning, None if the predicate has no field of a variant."""
         fields = {field_id: field for field, field_id in self._ids.items()}
         return VariantFilter(bound, fields) if _has_field(bound) else None
 
 
 def name_of_field(field_id: int) -> str:
-    """Return the name that a field has in predicates, which no column can have in a SQL text."""
+    """Return a field's name in predicates, which no column can have in a SQL text."""
     return f"\0{field_id}"
 
 
 def of_columns(bound: Bound) -> Bound:
-    """Return what a predicate says of columns alone: true where it is true, maybe elsewhere."""
+    """Return the predicate reduced to columns: true wherever the full predicate is."""
     match bound:
         case Constant():
             return bound
@@ -157,7 +157,7 @@ def variant_filter(
     case_sensitive: bool = True,
     time_zone: str | None = None,
 ) -> VariantFilter | None:
-    """Return what rows must meet for which all predicates hold, None where nothing is understood.
+    """Return the filter of all predicates together, None if none can be used.
 
     A predicate that can't be bound prunes nothing.
     """
@@ -185,7 +185,7 @@ def variant_filter(
 
 
 def _column(schema: Schema, named: NamedVariant, case_sensitive: bool) -> int | None:
-    """Return the id of a variant column that is in no list or map, None for any other."""
+    """Return the id of a variant column outside lists and maps, None for any other."""
     try:
         field_id = schema.find_id(named.column, case_sensitive)
     except InvalidInputError:
@@ -210,7 +210,7 @@ def _with_terms(node: Unbound, terms: Mapping[str, BoundReference]) -> Unbound:
 
 
 def keys_of_extraction(path: str) -> tuple[str, ...] | None:
-    """Return the keys of a path of `variant_get`; None for items of arrays and what is no path.
+    """Return the keys of a path of `variant_get`; None for array items and invalid paths.
 
     Spark skips blanks before a step and before a key: such paths are None too.
     """
@@ -220,7 +220,7 @@ def keys_of_extraction(path: str) -> tuple[str, ...] | None:
 
 
 def type_of_extraction(text: str) -> IcebergType | None:
-    """Return the type that a name of `variant_get` means, None for types without bounds."""
+    """Return the type of a type name in `variant_get`, None for types without bounds."""
     name = " ".join(text.lower().split())
     if match := _DECIMAL.fullmatch(name):
         precision, scale = (int(digits) for digits in match.groups())

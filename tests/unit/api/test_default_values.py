@@ -166,7 +166,7 @@ def test_a_default_that_is_none_is_refused(tmp_path: Path, case: str) -> None:
 
 def test_a_struct_has_its_fields_defaults_set_one_by_one(tmp_path: Path) -> None:
     table = all_types(make(tmp_path))
-    with pytest.raises(InvalidSchemaError, match="set those of its fields"):
+    with pytest.raises(InvalidSchemaError, match="set the defaults of its fields"):
         table.update_schema().set_default_value("st", {"x": 1})
 
 
