@@ -9,7 +9,7 @@ from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.condition import conjuncts, variant_conjuncts
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, And, Unbound
-from iceberg_spark.expr.spelled import quote_references
+from iceberg_spark.expr.quote_references import quote_references
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.expr.variant_filter import VariantFilter, variant_filter
 from iceberg_spark.row_level.row_level_change import RowVerb
