@@ -37,12 +37,14 @@ class AllowedPlaces:
     @property
     def stores(self) -> frozenset[str]:
         """The stores of all places: `s3` for `s3://bucket`."""
-        return frozenset(place.partition("://")[0] for place in self.own | self.by_user)
+        return frozenset(allowed.partition("://")[0] for allowed in self.own | self.by_user)
 
     def may_read(self, path: str) -> bool:
         """Return whether a file may be opened: in the table's own stores, whatever the bucket."""
         store = location.store_of(path)
-        if store in self.by_user or any(place.partition("://")[0] == store for place in self.own):
+        if store in self.by_user or any(
+            allowed.partition("://")[0] == store for allowed in self.own
+        ):
             return True
         return bool(self.by_user) and place_of(path, self.properties) in self.by_user
 
@@ -60,7 +62,7 @@ def allowed_places(properties: Mapping[str, str]) -> AllowedPlaces | None:
     own = properties.get(TABLE_SCHEMES)
     if own is None:
         return None
-    own_places = frozenset(place for place in own.split(",") if place)
+    own_places = frozenset(entry for entry in own.split(",") if entry)
     return AllowedPlaces(own_places, places_by_user(properties), properties)
 
 

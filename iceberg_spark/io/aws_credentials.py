@@ -21,7 +21,7 @@ _FILES = (
     ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
     ("AWS_CONFIG_FILE", "~/.aws/config"),
 )
-_KEPT = timedelta(minutes=10)
+_LIFETIME = timedelta(minutes=10)
 """The end that is told of keys without one; the client asks again five minutes before it."""
 _ROLE_SESSION = "iceberg-spark"
 
@@ -46,19 +46,19 @@ def aws_profile(
     if not (named or role) and (in_environment or not any(map(_is_there, _FILES))):
         return None
     try:
-        found = session.Session(profile=named)
+        aws_session = session.Session(profile=named)
     except ImportError:
         if not (named or role):
             return None
         raise UnsupportedError(
             "Profiles and roles of AWS need botocore; pip install 'iceberg-spark[s3]'"
         ) from None
-    region = region or found.get_config_variable("region")
+    region = region or aws_session.get_config_variable("region")
     if role:
-        return AwsProfile(lambda: _assumed(found, role, properties, region), region)
-    if not named and found.get_credentials() is None:  # files that hold no keys
+        return AwsProfile(lambda: _assumed(aws_session, role, properties, region), region)
+    if not named and aws_session.get_credentials() is None:  # files that hold no keys
         return None
-    return AwsProfile(lambda: _found(named), region)
+    return AwsProfile(lambda: _profile_keys(named), region)
 
 
 def _is_there(file: tuple[str, str]) -> bool:
@@ -66,7 +66,7 @@ def _is_there(file: tuple[str, str]) -> bool:
     return Path(os.environ.get(variable, usual)).expanduser().is_file()
 
 
-def _found(name: str | None) -> dict[str, Any]:
+def _profile_keys(name: str | None) -> dict[str, Any]:
     credentials = session.Session(profile=name).get_credentials()  # a session reads files once
     if credentials is None:
         raise StoragePermissionError(f"The AWS profile '{name}' has no keys")
@@ -75,16 +75,18 @@ def _found(name: str | None) -> dict[str, Any]:
         "access_key_id": frozen.access_key,
         "secret_access_key": frozen.secret_key,
         "token": frozen.token,
-        "expires_at": datetime.now(UTC) + _KEPT,
+        "expires_at": datetime.now(UTC) + _LIFETIME,
     }
 
 
 def _assumed(
     aws: Any, role: str, properties: Mapping[str, str], region: str | None
 ) -> dict[str, Any]:
-    given = properties.get("s3.role-session-name") or properties.get("client.role-session-name")
+    session_name = properties.get("s3.role-session-name") or properties.get(
+        "client.role-session-name"
+    )
     client = aws.create_client("sts", region_name=region or "us-east-1")
-    answer = client.assume_role(RoleArn=role, RoleSessionName=given or _ROLE_SESSION)
+    answer = client.assume_role(RoleArn=role, RoleSessionName=session_name or _ROLE_SESSION)
     keys = answer["Credentials"]
     return {
         "access_key_id": keys["AccessKeyId"],

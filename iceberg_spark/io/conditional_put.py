@@ -20,7 +20,7 @@ LOCK_PATH = "io.lock-path"
 
 
 def create_if_absent(
-    store: Store, at: str, data: bytes, where: str, properties: Mapping[str, str]
+    store: Store, key: str, data: bytes, where: str, properties: Mapping[str, str]
 ) -> None:
     """Put an object only where there is none, or raise FileExistsError.
 
@@ -29,13 +29,13 @@ def create_if_absent(
     """
     if folder := properties.get(LOCK_PATH):
         with _locked(folder, where):
-            if exists(store, at):
-                raise FileExistsError(at)
-            store.put(at, data)
+            if exists(store, key):
+                raise FileExistsError(key)
+            store.put(key, data)
     elif store.creates_atomically:
         if location.store_of(where) in _PROMISED:
-            _prove_condition(store, at, where, properties)
-        _put_new(store, at, data, where)
+            _prove_condition(store, key, where, properties)
+        _put_new(store, key, data, where)
     else:
         raise _no_conditional_put(where)
 
@@ -44,10 +44,10 @@ _PROMISED = frozenset({"s3", "gs", "abfs"})
 """Stores of which many servers claim to be one, some of them without regard to the condition."""
 
 
-def _put_new(store: Store, at: str, data: bytes, where: str) -> None:
+def _put_new(store: Store, key: str, data: bytes, where: str) -> None:
     """Put an object where there is none; "not implemented" is a refusal of the condition."""
     try:
-        store.put_new(at, data)
+        store.put_new(key, data)
     except OSError as error:
         if error.errno == errno.ENOSYS:  # S3's 501
             raise _no_conditional_put(where) from error
@@ -66,7 +66,7 @@ _proven: set[Server] = set()
 """What `server_of` names and was seen to obey the condition, in this process."""
 
 
-def _prove_condition(store: Store, at: str, where: str, properties: Mapping[str, str]) -> None:
+def _prove_condition(store: Store, key: str, where: str, properties: Mapping[str, str]) -> None:
     """Refuse a store that ignores the condition: two creations of one object, asked once.
 
     Nothing is left of it, unless the writer may not delete: then an object of one byte.
@@ -74,7 +74,7 @@ def _prove_condition(store: Store, at: str, where: str, properties: Mapping[str,
     server = server_of(where, properties)
     if server in _proven:
         return
-    probe = f"{location.parent(at)}/{uuid.uuid4()}.probe"
+    probe = f"{location.parent(key)}/{uuid.uuid4()}.probe"
     _put_new(store, probe, b"1", where)
     try:
         _put_new(store, probe, b"2", where)

@@ -118,12 +118,12 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
                 "(pip install 'iceberg-spark[hdfs]'), or Hadoop's libhdfs and Java: HADOOP_HOME, "
                 "JAVA_HOME and CLASSPATH as pyarrow's HadoopFileSystem asks"
             )
-        found = _by_builtin(error) or _by_library(error) or _by_panic(error)
-        if found is None and self.store == "hdfs":
-            found = _by_hdfs(error)
-        if found is None:
+        kind = _by_builtin(error) or _by_library(error) or _by_panic(error)
+        if kind is None and self.store == "hdfs":
+            kind = _by_hdfs(error)
+        if kind is None:
             return None
-        return found(self._message(found, error))
+        return kind(self._message(kind, error))
 
     def _secrets(self) -> tuple[str, ...]:
         """Return what must not be shown: the properties' secrets, and the environment's."""

@@ -40,7 +40,7 @@ DEFAULT_TIMEOUT_S = 8.0
 _LEAST_WAIT_S = 0.5
 _LAST_START = 0.7
 """No try starts after this part of the time: one that is cut short tells less than another."""
-_PATIENCE = wait_random_exponential(multiplier=0.1, max=2.0)
+_BACKOFF = wait_random_exponential(multiplier=0.1, max=2.0)
 
 
 class FsspecIO:
@@ -85,16 +85,16 @@ class FsspecIO:
             with self._errors("open", path):
                 return local_files.opened(location.strip_scheme(path))
         errors = self._errors("read", path)
-        return self._ask("open", path, lambda store, at: store.open(at, errors))
+        return self._ask("open", path, lambda store, key: store.open(key, errors))
 
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""
         if location.is_local(path):
-            at = location.strip_scheme(path)
-            with self._errors("read", path), local_files.opened(at) as file:
+            key = location.strip_scheme(path)
+            with self._errors("read", path), local_files.opened(key) as file:
                 check_read_whole(path, os.fstat(file.fileno()).st_size)
                 return file.read()
-        return self._ask("read", path, lambda store, at: store.read(at))
+        return self._ask("read", path, lambda store, key: store.read(key))
 
     def create(self, path: str) -> BinaryIO:
         """Open a new file for streaming writes; closing makes it durable."""
@@ -127,7 +127,7 @@ class FsspecIO:
             with self._errors("write", path):
                 local_files.replace(location.strip_scheme(path), data)
             return
-        self._ask("write", path, lambda store, at: store.put(at, data))
+        self._ask("write", path, lambda store, key: store.put(key, data))
 
     def exists(self, path: str) -> bool:
         """Return whether a file is there."""
@@ -143,8 +143,8 @@ class FsspecIO:
         if location.is_local(paths[0]):
             with self._errors("look for", paths[0]):
                 return local_files.find(paths)
-        found = self._ask("look for", paths[0], partial(_find, paths=paths))
-        return {path: replace(info, path=path) for path, info in found.items()}
+        infos = self._ask("look for", paths[0], partial(_find, paths=paths))
+        return {path: replace(info, path=path) for path, info in infos.items()}
 
     def size(self, path: str) -> int:
         """Return a file's size in bytes."""
@@ -159,7 +159,7 @@ class FsspecIO:
             with self._errors("delete", path):
                 local_files.remove(location.strip_scheme(path))
             return
-        self._ask("delete", path, lambda store, at: store.remove(at))
+        self._ask("delete", path, lambda store, key: store.remove(key))
 
     def delete_many(self, paths: Iterable[str]) -> None:
         """Delete files; those that are gone already are fine."""
@@ -168,15 +168,15 @@ class FsspecIO:
 
     def list(self, prefix: str) -> Iterator[FileInfo]:
         """Yield all files below a folder, recursively, spelt as the prefix is."""
-        found: Iterable[tuple[str, FileInfo]]
+        entries: Iterable[tuple[str, FileInfo]]
         if location.is_local(prefix):
             with self._errors("list", prefix):
-                found = list(local_files.walk(location.strip_scheme(prefix)))
+                entries = list(local_files.walk(location.strip_scheme(prefix)))
         else:
-            found = self._listed(prefix, lambda store, at: list(store.walk(at)))
-        for name, info in found:  # not `join`ed: a name may begin with a slash of its own
-            at = f"{prefix.rstrip('/')}/{name.rstrip('/')}"
-            yield FileInfo(at, info.size, info.modified_ms)
+            entries = self._listed(prefix, lambda store, path: list(store.walk(path)))
+        for name, info in entries:  # not `join`ed: a name may begin with a slash of its own
+            path = f"{prefix.rstrip('/')}/{name.rstrip('/')}"
+            yield FileInfo(path, info.size, info.modified_ms)
 
     def list_folders(self, prefix: str) -> Iterator[str]:
         """Yield the locations of the folders right below a folder, spelt as the prefix is."""
@@ -184,7 +184,7 @@ class FsspecIO:
             with self._errors("list", prefix):
                 names = local_files.folders(location.strip_scheme(prefix))
         else:
-            names = self._listed(prefix, lambda store, at: store.folders(at))
+            names = self._listed(prefix, lambda store, key: store.folders(key))
         for name in names:
             if name not in (".", ".."):  # a part of an object's name that is no folder of ours
                 yield location.join(prefix, name)
@@ -192,9 +192,9 @@ class FsspecIO:
     def _listed(self, prefix: str, work: Callable[[Store, str], T]) -> T:
         """List a folder, by fsspec where it holds an object that obstore has no name for."""
 
-        def either(store: Store, at: str) -> T:
+        def either(store: Store, key: str) -> T:
             try:
-                return work(store, at)
+                return work(store, key)
             except OddKeyError as odd:
                 other = self._by_fsspec(prefix, odd)
                 return work(other, other.path_of(prefix))
@@ -205,17 +205,17 @@ class FsspecIO:
         """Return an Arrow file system and the path on it, for native readers."""
         with self._errors("open", path):
             if location.is_local(path):
-                at = location.strip_scheme(path)
-                local_files.refuse_device(at)
-                return pafs.LocalFileSystem(), at
+                key = location.strip_scheme(path)
+                local_files.refuse_device(key)
+                return pafs.LocalFileSystem(), key
             store = self._reached_store(path)
-            at = store.path_of(path)
-            return store.arrow(at, self._errors("read", path)), at
+            key = store.path_of(path)
+            return store.arrow(key, self._errors("read", path)), key
 
     def open_arrow(self, path: str) -> pa.NativeFile:
         """Open a file for Arrow's readers."""
-        files, at = self.arrow(path)
-        return files.open_input_file(at)
+        files, key = self.arrow(path)
+        return files.open_input_file(key)
 
     def _errors(self, doing: str, path: str) -> named_errors:
         self._check_scheme(doing, path)
@@ -235,16 +235,16 @@ class FsspecIO:
     def _store(self, path: str) -> Store:
         """Return what speaks to a location's store; nothing is asked of it yet."""
         check_account_host(path, self._properties)
-        found: Store | None = object_store(path, self._properties, self._timeout_s)
-        found = found or hdfs_store(path, self._properties)
-        return self._by_fsspec(path) if found is None else found
+        store: Store | None = object_store(path, self._properties, self._timeout_s)
+        store = store or hdfs_store(path, self._properties)
+        return self._by_fsspec(path) if store is None else store
 
     def _by_fsspec(self, path: str, instead: OddKeyError | None = None) -> Store:
         """Return fsspec's store of a location; `instead` is why it takes the place of obstore's."""
-        given = path, self._properties, self._timeout_s
-        once = partial(file_system, *given, once=True)
+        arguments = path, self._properties, self._timeout_s
+        once = partial(file_system, *arguments, once=True)
         try:
-            return FsspecStore(location.store_of(path), file_system(*given), once)
+            return FsspecStore(location.store_of(path), file_system(*arguments), once)
         except ImportError as error:
             if instead is None:
                 raise
@@ -292,7 +292,7 @@ class FsspecIO:
         again = Retrying(
             retry=retry_if_exception(may_be_retried),
             stop=stop_before_delay(self._timeout_s * _LAST_START),
-            wait=_PATIENCE,
+            wait=_BACKOFF,
             reraise=True,
         )
         return again(once)
@@ -322,4 +322,4 @@ _PROPERTIES_OF = {"gs": "gcs.", "abfs": "adls.", "viewfs": "hdfs.", "webhdfs": "
 
 def _find(store: Store, _: str, paths: Sequence[str]) -> dict[str, FileInfo]:
     spelt = {store.path_of(path): path for path in paths}
-    return {spelt[at]: info for at, info in store.find(list(spelt)).items()}
+    return {spelt[key]: info for key, info in store.find(list(spelt)).items()}

@@ -24,11 +24,11 @@ asyn = LazyModule("fsspec.asyn")
 class RemoteWriter:
     """A new object that appears when closed, and never does if that fails or it is discarded."""
 
-    def __init__(self, store: FsspecStore, at: str) -> None:
+    def __init__(self, store: FsspecStore, key: str) -> None:
         self._store = store
-        self._at = at
-        store.make_parents(at)
-        self._file = store.files.open(at, "wb")
+        self._key = key
+        store.make_parents(key)
+        self._file = store.files.open(key, "wb")
 
     @property
     def closed(self) -> bool:
@@ -64,7 +64,7 @@ class RemoteWriter:
                 self._file.discard()
             self._file.closed = True  # or its destructor would finish the upload
         with suppress(Exception):
-            self._store.remove(self._at)
+            self._store.remove(self._key)
 
 
 _FOLDERLESS = frozenset({"s3", "gs", "gcs", "abfs", "az", "memory"})
@@ -87,60 +87,60 @@ class FsspecStore:
         """Return a location as the driver spells it."""
         return driver_path(self.files, where)
 
-    def read(self, at: str) -> bytes:
+    def read(self, key: str) -> bytes:
         """Return a whole object."""
-        check_read_whole(at, int(self.files.size(at) or 0))
-        return bytes(self.files.cat_file(at))
+        check_read_whole(key, int(self.files.size(key) or 0))
+        return bytes(self.files.cat_file(key))
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
         """Return those of the objects that are there."""
-        found = {}
-        for at in paths:
+        infos = {}
+        for key in paths:
             with suppress(FileNotFoundError):
-                info = self.files.info(at)
+                info = self.files.info(key)
                 if info["type"] != "directory":
-                    found[at] = FileInfo(at, int(info["size"]), _modified_ms(info))
-        return found
+                    infos[key] = FileInfo(key, int(info["size"]), _modified_ms(info))
+        return infos
 
-    def open(self, at: str, errors: AbstractContextManager[None]) -> BinaryIO:  # noqa: ARG002
+    def open(self, key: str, errors: AbstractContextManager[None]) -> BinaryIO:  # noqa: ARG002
         """Open for seekable reading."""
-        return cast(BinaryIO, self.files.open(at, "rb"))
+        return cast(BinaryIO, self.files.open(key, "rb"))
 
-    def writer(self, at: str) -> RemoteWriter:
+    def writer(self, key: str) -> RemoteWriter:
         """Return a new object that appears when it is closed."""
-        return RemoteWriter(self, at)
+        return RemoteWriter(self, key)
 
-    def put(self, at: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes) -> None:
         """Put a whole object over what is there."""
-        self.make_parents(at)
-        self.files.pipe_file(at, data)
+        self.make_parents(key)
+        self.files.pipe_file(key, data)
 
-    def put_new(self, at: str, data: bytes) -> None:
+    def put_new(self, key: str, data: bytes) -> None:
         """Put a whole object where there is none."""
         if self.kind == location.MEMORY:
             with MEMORY_LOCK:
-                self.files.pipe_file(at, data, mode="create")
+                self.files.pipe_file(key, data, mode="create")
         else:
-            self.once().pipe_file(at, data, mode="create")
+            self.once().pipe_file(key, data, mode="create")
 
-    def remove(self, at: str) -> None:
+    def remove(self, key: str) -> None:
         """Delete an object; one that is gone already is fine."""
         with suppress(FileNotFoundError):
-            self.files.rm_file(at)
+            self.files.rm_file(key)
 
     def remove_many(self, paths: Iterable[str]) -> None:
         """Delete objects; those that are gone already are fine."""
-        for at in paths:
-            self.remove(at)
+        for key in paths:
+            self.remove(key)
 
-    def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
+    def walk(self, key: str) -> Iterator[tuple[str, FileInfo]]:
         """Yield the path below a folder and the description of each object, recursively."""
-        root = at.rstrip("/")
-        for name, info in self._found(root):
+        root = key.rstrip("/")
+        for name, info in self._listing(root):
             if name.rstrip("/") != root:
                 yield below(name, root), FileInfo(name, int(info["size"]), _modified_ms(info))
 
-    def _found(self, root: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    def _listing(self, root: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
         if _skips_what_fails(self.files):
             return _walked(self.files, root)
         try:
@@ -148,26 +148,26 @@ class FsspecStore:
         except FileNotFoundError:  # the bucket
             return ()
 
-    def folders(self, at: str) -> list[str]:
+    def folders(self, key: str) -> list[str]:
         """Return the names of the folders right below a folder."""
-        root = at.rstrip("/")
+        root = key.rstrip("/")
         try:
-            found = self.files.ls(root, detail=True)
+            entries = self.files.ls(root, detail=True)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        names = {info["name"].rstrip("/") for info in found if info["type"] == "directory"}
+        names = {info["name"].rstrip("/") for info in entries if info["type"] == "directory"}
         return sorted(location.name(name) for name in names if name != root)
 
-    def arrow(self, at: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
+    def arrow(self, key: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
         """Return an Arrow file system."""
         return pafs.PyFileSystem(pafs.FSSpecHandler(self.files))
 
-    def make_parents(self, at: str) -> None:
+    def make_parents(self, key: str) -> None:
         """Make the folders above an object where the store has real ones."""
         protocol = self.files.protocol
         names = (protocol,) if isinstance(protocol, str) else protocol
         if _FOLDERLESS.isdisjoint(names):
-            self.files.makedirs(self.files._parent(at), exist_ok=True)
+            self.files.makedirs(self.files._parent(key), exist_ok=True)
 
 
 def _skips_what_fails(files: Any) -> bool:

@@ -65,53 +65,53 @@ class HdfsStore:
         """Return the path on the file system."""
         return "/" + location.normalise(where).partition("://")[2].partition("/")[2]
 
-    def read(self, at: str) -> bytes:
+    def read(self, path: str) -> bytes:
         """Return a whole file."""
-        with self.client.read(at) as file:
-            check_read_whole(at, len(file))
+        with self.client.read(path) as file:
+            check_read_whole(path, len(file))
             return bytes(file.read())
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
         """Return those of the files that are there."""
-        found = {}
-        for at in paths:
+        infos = {}
+        for path in paths:
             with _unless_missing():
-                status = self.client.get_file_info(at)
+                status = self.client.get_file_info(path)
                 if not status.isdir:
-                    found[at] = FileInfo(at, status.length, status.modification_time)
-        return found
+                    infos[path] = FileInfo(path, status.length, status.modification_time)
+        return infos
 
-    def open(self, at: str, errors: AbstractContextManager[None]) -> BinaryIO:
+    def open(self, path: str, errors: AbstractContextManager[None]) -> BinaryIO:
         """Open for seekable reading."""
-        file = RangeFile(self.ranges(at), errors)
+        file = RangeFile(self.ranges(path), errors)
         return cast(BinaryIO, io.BufferedReader(file, RANGES.least_bytes))
 
-    def ranges(self, at: str) -> _FileRanges:
+    def ranges(self, path: str) -> _FileRanges:
         """Return what the file's bytes are asked of."""
-        file = self.client.read(at)
+        file = self.client.read(path)
         return _FileRanges(file, len(file))
 
-    def writer(self, at: str) -> HdfsWriter:
+    def writer(self, path: str) -> HdfsWriter:
         """Return a new file; the folders above it are made."""
-        return HdfsWriter(self, at)
+        return HdfsWriter(self, path)
 
-    def put(self, at: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes) -> None:
         """Write a whole file over what is there."""
-        waiting = self._waiting(at, data)
-        self.client.rename(waiting, at, overwrite=True)
+        waiting = self._waiting(path, data)
+        self.client.rename(waiting, path, overwrite=True)
 
-    def put_new(self, at: str, data: bytes) -> None:
+    def put_new(self, path: str, data: bytes) -> None:
         """Write a whole file beside its name and give it the name, which nobody may have."""
-        waiting = self._waiting(at, data)
+        waiting = self._waiting(path, data)
         try:
-            self.client.rename(waiting, at, overwrite=False)
+            self.client.rename(waiting, path, overwrite=False)
         except FileExistsError:
             self.remove(waiting)
             raise
 
-    def _waiting(self, at: str, data: bytes) -> str:
+    def _waiting(self, path: str, data: bytes) -> str:
         """Write bytes under a name that no reader takes for metadata."""
-        waiting = f"{location.parent(at)}/{uuid.uuid4()}-{location.name(at)}.tmp"
+        waiting = f"{location.parent(path)}/{uuid.uuid4()}-{location.name(path)}.tmp"
         writer = HdfsWriter(self, waiting)
         try:
             writer.write(data)
@@ -121,38 +121,38 @@ class HdfsStore:
             raise
         return waiting
 
-    def remove(self, at: str) -> None:
+    def remove(self, path: str) -> None:
         """Delete a file; one that is gone already is fine."""
         with _unless_missing():
-            self.client.delete(at)
+            self.client.delete(path)
 
     def remove_many(self, paths: Iterable[str]) -> None:
         """Delete files; those that are gone already are fine."""
-        for at in paths:
-            self.remove(at)
+        for path in paths:
+            self.remove(path)
 
-    def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
+    def walk(self, path: str) -> Iterator[tuple[str, FileInfo]]:
         """Yield the path below a folder and the description of each file, recursively."""
-        for path, status in self._below(at, recursive=True):
+        for name, status in self._below(path, recursive=True):
             if not status.isdir:
-                yield path, _info(status)
+                yield name, _info(status)
 
-    def folders(self, at: str) -> list[str]:
+    def folders(self, path: str) -> list[str]:
         """Return the names of the folders right below a folder."""
-        return sorted(name for name, status in self._below(at) if status.isdir)
+        return sorted(name for name, status in self._below(path) if status.isdir)
 
-    def files(self, at: str) -> list[tuple[str, FileInfo]]:
+    def files(self, path: str) -> list[tuple[str, FileInfo]]:
         """Return the names and descriptions of the files right below a folder."""
-        return [(name, _info(one)) for name, one in self._below(at) if not one.isdir]
+        return [(name, _info(status)) for name, status in self._below(path) if not status.isdir]
 
-    def _below(self, at: str, *, recursive: bool = False) -> Iterator[tuple[str, Any]]:
-        root = at.rstrip("/")
+    def _below(self, path: str, *, recursive: bool = False) -> Iterator[tuple[str, Any]]:
+        root = path.rstrip("/")
         with _unless_missing():
             for status in self.client.list_status(root or "/", recursive):
                 if below := status.path.removeprefix(root).lstrip("/"):
                     yield below, status
 
-    def arrow(self, at: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
+    def arrow(self, path: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
         """Return an Arrow file system; reading raises through `errors`."""
         return pafs.PyFileSystem(ObjectFiles(self, errors))
 
@@ -170,19 +170,19 @@ class _FileRanges:
 
     def part(self, start: int, length: int) -> Part:
         """Return bytes from a position on; the client panics beyond the end."""
-        wanted = min(length, self.size - start)
-        data = self.file.read_range(start, wanted) if wanted > 0 else b""
+        available = min(length, self.size - start)
+        data = self.file.read_range(start, available) if available > 0 else b""
         return Part(start, memoryview(data), self.size)
 
 
 class HdfsWriter:
     """A new file that is gone again if it is discarded; readers see it grow."""
 
-    def __init__(self, store: HdfsStore, at: str) -> None:
+    def __init__(self, store: HdfsStore, path: str) -> None:
         self._store = store
-        self._at = at
+        self._path = path
         self._written = 0
-        self._file = store.client.create(at)
+        self._file = store.client.create(path)
         self.closed = False
 
     def write(self, data: Any, /) -> int:
@@ -218,7 +218,7 @@ class HdfsWriter:
                 self._file.close()
         self.closed = True
         with suppress(Exception):
-            self._store.remove(self._at)
+            self._store.remove(self._path)
 
 
 @contextmanager

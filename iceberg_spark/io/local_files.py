@@ -94,8 +94,8 @@ def make_parents(path: str) -> None:
     if not missing:
         return
     os.makedirs(missing[0], exist_ok=True)
-    for made in missing:
-        sync_folder(os.path.dirname(made))
+    for folder in missing:
+        sync_folder(os.path.dirname(folder))
 
 
 def sync_folder(folder: str) -> None:
@@ -219,12 +219,12 @@ def walk(folder: str) -> Iterator[tuple[str, FileInfo]]:
                 waiting.append((entry.path, f"{above}{entry.name}/"))
                 continue
             try:
-                found = entry.stat()
+                status = entry.stat()
             except FileNotFoundError:  # gone while we looked
                 continue
             yield (
                 above + entry.name,
-                FileInfo(entry.path, found.st_size, found.st_mtime_ns // _MS_IN_NS),
+                FileInfo(entry.path, status.st_size, status.st_mtime_ns // _MS_IN_NS),
             )
 
 
@@ -239,12 +239,12 @@ def folders(folder: str) -> list[str]:
 
 def find(paths: Iterable[str]) -> dict[str, FileInfo]:
     """Return those of some locations that are files."""
-    found = {}
+    infos = {}
     for path in paths:
         try:
-            described = os.stat(strip_scheme(path))
+            status = os.stat(strip_scheme(path))
         except (FileNotFoundError, NotADirectoryError):
             continue
-        if stat.S_ISREG(described.st_mode):
-            found[path] = FileInfo(path, described.st_size, described.st_mtime_ns // _MS_IN_NS)
-    return found
+        if stat.S_ISREG(status.st_mode):
+            infos[path] = FileInfo(path, status.st_size, status.st_mtime_ns // _MS_IN_NS)
+    return infos

@@ -29,8 +29,8 @@ _SAME_STORE = {
 
 def scheme(location: str) -> str:
     """Return the scheme of a location, `file` where it has none."""
-    found = _SCHEME.match(location)
-    return found.group(1).lower() if found else LOCAL
+    match = _SCHEME.match(location)
+    return match.group(1).lower() if match else LOCAL
 
 
 def store_of(location: str) -> str:
@@ -63,11 +63,11 @@ def strip_scheme(location: str) -> str:
 
     A local path has its `..` resolved as text, as Java opens it (Hadoop's Path).
     """
-    found = _SCHEME.match(location)
+    match = _SCHEME.match(location)
     if store_of(location) == LOCAL:
-        rest = _local_rest(location[found.end() :]) if found else location
+        rest = _local_rest(location[match.end() :]) if match else location
         return _resolved(rest) if rest.startswith("/") and "/.." in rest else rest
-    return location[found.end() :].removeprefix("//") if found else location
+    return location[match.end() :].removeprefix("//") if match else location
 
 
 def is_hadoop(location: str) -> bool:

@@ -21,9 +21,9 @@ def number(properties: Mapping[str, str], key: str, default: float) -> float:
     if text is None:
         return default
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
         raise InvalidOptionError(f"Storage property {key} must be a number, not '{text}'") from None
-    if not 0 <= found <= _MOST:
+    if not 0 <= value <= _MOST:
         raise InvalidOptionError(f"Storage property {key} must be from 0 to {_MOST:g}, not {text}")
-    return found
+    return value

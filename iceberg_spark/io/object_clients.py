@@ -77,12 +77,12 @@ def _bucket(kind: str, where: str) -> str:
 def _store(
     kind: str,
     bucket: str,
-    given: tuple[tuple[str, str], ...],
+    properties_key: tuple[tuple[str, str], ...],
     timeout_s: float,
     _process: int,
     _environment: tuple[str | None, ...],
 ) -> ObjectStore:
-    properties = dict(given)
+    properties = dict(properties_key)
     arguments = _ARGUMENTS[kind](bucket, properties, timeout_s)
     arguments.others["client_options"] |= pinned_host(kind, arguments.others, properties)
     again = {"max_retries": _RETRIES, "retry_timeout": timedelta(seconds=timeout_s * _LAST_RETRY)}
@@ -144,7 +144,7 @@ def _s3(bucket: str, properties: Mapping[str, str], timeout_s: float) -> _Argume
     # Not every server that speaks S3 knows the deletion of many objects by one request.
     keys["disable_bulk_delete"] = True
     virtual = is_true(properties, "s3.force-virtual-addressing")
-    found = {
+    arguments = {
         **keys,
         **_encryption(properties),
         "endpoint": _with_bucket(endpoint, bucket) if virtual and endpoint else endpoint,
@@ -152,7 +152,7 @@ def _s3(bucket: str, properties: Mapping[str, str], timeout_s: float) -> _Argume
         "virtual_hosted_style_request": virtual,
         "client_options": options,
     }
-    return _Arguments(bucket, {key: value for key, value in found.items() if value})
+    return _Arguments(bucket, {key: value for key, value in arguments.items() if value})
 
 
 def _with_bucket(endpoint: str, bucket: str) -> str:
@@ -187,14 +187,14 @@ def _encryption(properties: Mapping[str, str]) -> dict[str, Any]:
 
 def _gs(bucket: str, properties: Mapping[str, str], timeout_s: float) -> _Arguments:
     endpoint = properties.get("gcs.service.host", "")
-    found: dict[str, Any] = {"client_options": _client_options(endpoint, timeout_s / 2, 60.0)}
+    arguments: dict[str, Any] = {"client_options": _client_options(endpoint, timeout_s / 2, 60.0)}
     if endpoint:
-        found["base_url"] = endpoint.rstrip("/")
+        arguments["base_url"] = endpoint.rstrip("/")
     if token := properties.get("gcs.oauth2.token"):
-        found["credential_provider"] = _always({"token": token, "expires_at": None})
+        arguments["credential_provider"] = _always({"token": token, "expires_at": None})
     elif is_true(properties, "gcs.anonymous"):
-        found["skip_signature"] = True
-    return _Arguments(bucket, found)
+        arguments["skip_signature"] = True
+    return _Arguments(bucket, arguments)
 
 
 def _always(credential: dict[str, Any]) -> Callable[[], dict[str, Any]]:
@@ -219,31 +219,33 @@ _HOST = re.compile(r"^(?P<container>[^@]+)@(?P<account>[^.]+)\.")
 
 
 def _abfs(bucket: str, properties: Mapping[str, str], timeout_s: float) -> _Arguments:
-    found: dict[str, Any] = {
-        theirs: properties[ours] for ours, theirs in _AZURE_NAMES.items() if ours in properties
+    arguments: dict[str, Any] = {
+        argument: properties[property_name]
+        for property_name, argument in _AZURE_NAMES.items()
+        if property_name in properties
     }
     for part in properties.get("adls.connection-string", "").split(";"):
         name, equals, value = part.partition("=")
         if equals and name in _CONNECTION:
-            found.setdefault(_CONNECTION[name], value)
+            arguments.setdefault(_CONNECTION[name], value)
     container, host = bucket, properties.get("adls.account-host")
-    if at := _HOST.match(bucket):
-        container, host = at["container"], host or bucket.partition("@")[2]
-        found.setdefault("account_name", at["account"])
-        own = properties.get(f"adls.sas-token.{at['account']}") or properties.get(
+    if account_host := _HOST.match(bucket):
+        container, host = account_host["container"], host or bucket.partition("@")[2]
+        arguments.setdefault("account_name", account_host["account"])
+        own = properties.get(f"adls.sas-token.{account_host['account']}") or properties.get(
             f"adls.sas-token.{bucket.partition('@')[2]}"
         )
         if own:
-            found["sas_key"] = own
-    if host and "endpoint" not in found:
-        found["endpoint"] = "https://" + host.replace(".dfs.", ".blob.", 1)
+            arguments["sas_key"] = own
+    if host and "endpoint" not in arguments:
+        arguments["endpoint"] = "https://" + host.replace(".dfs.", ".blob.", 1)
     if token := properties.get("adls.token"):
-        found["credential_provider"] = _always({"token": token, "expires_at": None})
+        arguments["credential_provider"] = _always({"token": token, "expires_at": None})
     if is_true(properties, "adls.anon"):
-        found["skip_signature"] = True
-    endpoint = str(found.get("endpoint", ""))
-    found["client_options"] = _client_options(endpoint, timeout_s / 2, 60.0)
-    return _Arguments(container, found)
+        arguments["skip_signature"] = True
+    endpoint = str(arguments.get("endpoint", ""))
+    arguments["client_options"] = _client_options(endpoint, timeout_s / 2, 60.0)
+    return _Arguments(container, arguments)
 
 
 _ARGUMENTS: dict[str, Callable[[str, Mapping[str, str], float], _Arguments]] = {

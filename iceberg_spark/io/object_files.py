@@ -17,10 +17,10 @@ class _Objects(Protocol):
     """What is asked of the store."""
 
     def find(self, paths: list[str]) -> dict[str, FileInfo]: ...
-    def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]: ...
-    def folders(self, at: str) -> list[str]: ...
-    def files(self, at: str) -> list[tuple[str, FileInfo]]: ...
-    def ranges(self, at: str) -> Ranges: ...
+    def walk(self, key: str) -> Iterator[tuple[str, FileInfo]]: ...
+    def folders(self, key: str) -> list[str]: ...
+    def files(self, key: str) -> list[tuple[str, FileInfo]]: ...
+    def ranges(self, key: str) -> Ranges: ...
 
 
 class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ships no types
@@ -64,23 +64,23 @@ class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ship
         root = selector.base_dir.rstrip("/")
         with self._errors:
             if selector.recursive:
-                found = [_file(f"{root}/{name}", one) for name, one in self._objects.walk(root)]
+                infos = [_file(f"{root}/{name}", info) for name, info in self._objects.walk(root)]
             else:
-                found = self._right_below(root)
-        if not found and not selector.allow_not_found:
+                infos = self._right_below(root)
+        if not infos and not selector.allow_not_found:
             raise FileNotFoundError(root)
-        return found
+        return infos
 
     def _right_below(self, root: str) -> list[pafs.FileInfo]:
         names = self._objects.folders(root)
         folders = [pafs.FileInfo(f"{root}/{name}", pafs.FileType.Directory) for name in names]
-        files = [_file(f"{root}/{name}", one) for name, one in self._objects.files(root)]
+        files = [_file(f"{root}/{name}", info) for name, info in self._objects.files(root)]
         return [*folders, *files]
 
     def _info(self, path: str) -> pafs.FileInfo:
-        found = self._objects.find([path])
-        if path in found:
-            return _file(path, found[path])
+        objects = self._objects.find([path])
+        if path in objects:
+            return _file(path, objects[path])
         is_folder = next(self._objects.walk(path), None) is not None
         return pafs.FileInfo(path, pafs.FileType.Directory if is_folder else pafs.FileType.NotFound)
 
@@ -91,7 +91,7 @@ class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ship
     delete_file = move = copy_file = open_output_stream = open_append_stream = _refuse
 
 
-def _file(path: str, one: FileInfo) -> pafs.FileInfo:
+def _file(path: str, info: FileInfo) -> pafs.FileInfo:
     return pafs.FileInfo(
-        path, pafs.FileType.File, size=one.size, mtime_ns=one.modified_ms * 1_000_000
+        path, pafs.FileType.File, size=info.size, mtime_ns=info.modified_ms * 1_000_000
     )

@@ -52,22 +52,22 @@ class ObjectStore:
         """Return the key in a location."""
         return key_of(where)
 
-    def read(self, at: str) -> bytes:
+    def read(self, key: str) -> bytes:
         """Return a whole object."""
-        answer = obstore.get(self.client, _object(at))
-        check_read_whole(at, int(answer.meta["size"]))
+        answer = obstore.get(self.client, _object(key))
+        check_read_whole(key, int(answer.meta["size"]))
         return bytes(answer.bytes())
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
         """Return those of the objects of one folder that are there, by one listing if it can."""
         if len(paths) > 1 and self.kind in _LISTS_FROM and not self.bucket.endswith(_UNORDERED):
-            found, unseen = self._listed(paths)
+            infos, unseen = self._listed(paths)
         else:
-            found, unseen = {}, [at for at in paths if at]
-        for at in unseen:
+            infos, unseen = {}, [key for key in paths if key]
+        for key in unseen:
             with suppress(FileNotFoundError):
-                found[at] = _info(at, obstore.head(self.client, at))
-        return found
+                infos[key] = _info(key, obstore.head(self.client, key))
+        return infos
 
     def _listed(self, paths: Sequence[str]) -> tuple[dict[str, FileInfo], list[str]]:
         """Return what a listing from the first name on shows, and the names beyond its end.
@@ -83,81 +83,81 @@ class ObjectStore:
             with suppress(FileNotFoundError), _by_status():  # the bucket
                 chunk = next(iter(listing), ())
         except OddKeyError:  # it lies among them, and hides them all
-            return {}, [at for at in paths if at]
-        found = {one["path"]: _info(one["path"], one) for one in chunk}
-        last = max(found, default="")
+            return {}, [key for key in paths if key]
+        listed = {meta["path"]: _info(meta["path"], meta) for meta in chunk}
+        last = max(listed, default="")
         complete = len(chunk) < _PAGE
-        unseen = [] if complete else [at for at in paths if at > last]
-        return {at: found[at] for at in paths if at in found}, unseen
+        unseen = [] if complete else [key for key in paths if key > last]
+        return {key: listed[key] for key in paths if key in listed}, unseen
 
-    def open(self, at: str, errors: AbstractContextManager[None]) -> BinaryIO:
+    def open(self, key: str, errors: AbstractContextManager[None]) -> BinaryIO:
         """Open for seekable reading."""
-        file = RangeFile(_ObjectRanges(self, at), errors)
+        file = RangeFile(_ObjectRanges(self, key), errors)
         file.size()  # an object that isn't there is an error here, not at the first read
         return cast(BinaryIO, io.BufferedReader(file, RANGES.least_bytes))
 
-    def writer(self, at: str) -> ObjectWriter:
+    def writer(self, key: str) -> ObjectWriter:
         """Return a new object that appears when it is closed."""
-        return ObjectWriter(self, at)
+        return ObjectWriter(self, key)
 
-    def put(self, at: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes) -> None:
         """Put a whole object over what is there."""
-        obstore.put(self.client, _object(at), data, use_multipart=False)
+        obstore.put(self.client, _object(key), data, use_multipart=False)
 
-    def put_new(self, at: str, data: bytes) -> None:
+    def put_new(self, key: str, data: bytes) -> None:
         """Put a whole object where there is none; sent once."""
         try:
-            obstore.put(self.once(), _object(at), data, mode="create", use_multipart=False)
+            obstore.put(self.once(), _object(key), data, mode="create", use_multipart=False)
         except exceptions.AlreadyExistsError as error:
             if self.kind == "s3" and _status(error) == _CONFLICT:  # another is at it: no winner yet
                 raise ConnectionError(_first_line(error)) from error
-            raise FileExistsError(at) from error
+            raise FileExistsError(key) from error
         except exceptions.BaseError as error:
             if _status(error) == _NOT_IMPLEMENTED:
                 raise OSError(errno.ENOSYS, _first_line(error)) from error
             raise
 
-    def remove(self, at: str) -> None:
+    def remove(self, key: str) -> None:
         """Delete an object; one that is gone already is fine."""
         with suppress(FileNotFoundError):
-            obstore.delete(self.client, _object(at))
+            obstore.delete(self.client, _object(key))
 
     def remove_many(self, paths: Iterable[str]) -> None:
         """Delete objects; those that are gone already are fine."""
-        for at in paths:
-            self.remove(at)
+        for key in paths:
+            self.remove(key)
 
-    def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
+    def walk(self, key: str) -> Iterator[tuple[str, FileInfo]]:
         """Yield the path below a folder and the description of each object, recursively."""
-        root = at.rstrip("/")
+        root = key.rstrip("/")
         with suppress(FileNotFoundError), _by_status():  # the bucket
             for chunk in obstore.list(self.client, root, chunk_size=_PAGE):
-                for one in chunk:
-                    name = one["path"]
+                for meta in chunk:
+                    name = meta["path"]
                     if name != root:
-                        yield below(name, root), _info(name, one)
+                        yield below(name, root), _info(name, meta)
 
-    def folders(self, at: str) -> list[str]:
+    def folders(self, key: str) -> list[str]:
         """Return the names of the folders right below a folder."""
-        return sorted(location.name(name) for name in self._right_below(at)["common_prefixes"])
+        return sorted(location.name(name) for name in self._right_below(key)["common_prefixes"])
 
-    def files(self, at: str) -> list[tuple[str, FileInfo]]:
+    def files(self, key: str) -> list[tuple[str, FileInfo]]:
         """Return the names and descriptions of the objects right below a folder."""
-        found = self._right_below(at)["objects"]
-        return [(location.name(one["path"]), _info(one["path"], one)) for one in found]
+        metas = self._right_below(key)["objects"]
+        return [(location.name(meta["path"]), _info(meta["path"], meta)) for meta in metas]
 
-    def _right_below(self, at: str) -> Any:
+    def _right_below(self, key: str) -> Any:
         with suppress(FileNotFoundError), _by_status():  # the bucket
-            return obstore.list_with_delimiter(self.client, at.rstrip("/"))
+            return obstore.list_with_delimiter(self.client, key.rstrip("/"))
         return {"common_prefixes": (), "objects": ()}
 
-    def arrow(self, at: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
+    def arrow(self, key: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
         """Return an Arrow file system; reading raises through `errors`."""
         return pafs.PyFileSystem(ObjectFiles(self, errors))
 
-    def ranges(self, at: str) -> _ObjectRanges:
+    def ranges(self, key: str) -> _ObjectRanges:
         """Return what the object's bytes are asked of."""
-        return _ObjectRanges(self, at)
+        return _ObjectRanges(self, key)
 
 
 _PAGE = 1_000
@@ -171,13 +171,13 @@ class _ObjectRanges:
     """One object's ranges."""
 
     store: ObjectStore
-    at: str
+    key: str
 
     def tail(self, length: int) -> Part:
         """Return the last bytes."""
         process_of_threads()
         if self.store.kind == "abfs":  # Azure has no ranges that count from the end
-            size = int(obstore.head(self.store.client, self.at)["size"])
+            size = int(obstore.head(self.store.client, self.key)["size"])
             return self._part((max(0, size - length), size)) if size else _nothing(0)
         return self._part({"suffix": length})
 
@@ -185,16 +185,16 @@ class _ObjectRanges:
         """Return bytes from a position on."""
         return self._part((start, start + length))
 
-    def _part(self, asked: Any) -> Part:
+    def _part(self, byte_range: Any) -> Part:
         process_of_threads()
         try:
-            answer = obstore.get(self.store.client, self.at, options={"range": asked})
+            answer = obstore.get(self.store.client, self.key, options={"range": byte_range})
         except exceptions.BaseError as error:
             # For a part of an empty object servers answer 416, the whole, or that 0--1 are there.
             if _status(error) != _BEYOND_THE_END and _NO_PART.search(str(error)) is None:
                 raise
-            size = int(obstore.head(self.store.client, self.at)["size"])
-            if size > (asked[0] if isinstance(asked, tuple) else 0):
+            size = int(obstore.head(self.store.client, self.key)["size"])
+            if size > (byte_range[0] if isinstance(byte_range, tuple) else 0):
                 raise
             return _nothing(size)
         start, size = answer.range[0], int(answer.meta["size"])
@@ -212,13 +212,13 @@ def _nothing(size: int) -> Part:
 class ObjectWriter:
     """A new object that appears when closed, and never does if that fails or it is discarded."""
 
-    def __init__(self, store: ObjectStore, at: str) -> None:
+    def __init__(self, store: ObjectStore, key: str) -> None:
         self._store = store
-        self._at = at
+        self._key = key
         self._written = 0
         self._file = obstore.open_writer(
             store.client,
-            _object(at),
+            _object(key),
             buffer_size=RANGES.upload_bytes,
             max_concurrency=RANGES.uploads_at_once,
         )
@@ -264,7 +264,7 @@ class ObjectWriter:
                 self._file.__exit__(BrokenPipeError, BrokenPipeError(), None)  # aborts it
         with suppress(Exception):
             process_of_threads()
-            self._store.remove(self._at)
+            self._store.remove(self._key)
 
 
 @contextmanager
@@ -283,11 +283,11 @@ def _by_status() -> Iterator[None]:
         raise
 
 
-def _object(at: str) -> str:
+def _object(key: str) -> str:
     """Return a key. Raises ValueError for an empty one: its requests are the bucket's own."""
-    if not at:
+    if not key:
         raise ValueError("a bucket is no file")
-    return at
+    return key
 
 
 def key_of(where: str) -> str:
@@ -304,14 +304,14 @@ def is_odd(where: str) -> bool:
     return _ODD.search(rest.rstrip("/")) is not None
 
 
-def _info(at: str, meta: Any) -> FileInfo:
+def _info(key: str, meta: Any) -> FileInfo:
     changed = int(meta["last_modified"].timestamp() * 1000)
-    return FileInfo(at, int(meta["size"]), changed, meta.get("e_tag") or "")
+    return FileInfo(key, int(meta["size"]), changed, meta.get("e_tag") or "")
 
 
 def _status(error: BaseException) -> int | None:
-    found = _STATUS.search(str(error))
-    return int(found[1]) if found else None
+    match = _STATUS.search(str(error))
+    return int(match[1]) if match else None
 
 
 def _first_line(error: BaseException) -> str:

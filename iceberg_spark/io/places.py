@@ -39,50 +39,50 @@ class Places:
         folder, slash, name = path.rpartition("/")
         if not slash or name in _NOT_NAMES:
             folder, _, name = location.normalise(path).rpartition("/")
-        found = f"{self.folder(folder)}/{name}"
-        return self._links.get(found, found)
+        key = f"{self.folder(folder)}/{name}"
+        return self._links.get(key, key)
 
     def keys(self, paths: Column) -> Column:
         """Return the keys of a column of locations: by folder, since files are many."""
         folders, names = split_paths(paths)
         encoded = folders.dictionary_encode()
-        known = pa.array(
-            [self.folder(each) for each in encoded.dictionary.to_pylist()], pa.string()
+        folder_keys = pa.array(
+            [self.folder(folder) for folder in encoded.dictionary.to_pylist()], pa.string()
         )
-        found = pc.binary_join_element_wise(known.take(encoded.indices), names, "/")
+        keys = pc.binary_join_element_wise(folder_keys.take(encoded.indices), names, "/")
         odd = pc.or_(
             pc.is_in(names, value_set=pa.array(_NOT_NAMES)),
             pc.invert(pc.match_substring(paths, "/")),
         )
         if self._links:
             links = pa.array(self._links, pa.string())
-            odd = pc.or_(odd, pc.is_in(found, value_set=links))
+            odd = pc.or_(odd, pc.is_in(keys, value_set=links))
         if not pc.any(odd).as_py():
-            return found
+            return keys
         single = [self.key(path) for path in paths.filter(odd).to_pylist()]
-        return pc.replace_with_mask(found, odd, pa.array(single, pa.string()))
+        return pc.replace_with_mask(keys, odd, pa.array(single, pa.string()))
 
     def folder(self, folder: str) -> str:
         """Return the key of a folder."""
-        known = self._folders.get(folder)
-        if known is None:
-            known = self._folders[folder] = self._resolved(folder)
-        return known
+        key = self._folders.get(folder)
+        if key is None:
+            key = self._folders[folder] = self._resolved(folder)
+        return key
 
     def _resolved(self, folder: str) -> str:
-        place = location.normalise(folder)
+        normal = location.normalise(folder)
         kind = location.store_of(folder)
         if kind != location.LOCAL:
-            return _without_host(place) if kind in location.HADOOP else place
-        real = self._real.of(place.removeprefix("file:"))
+            return _without_host(normal) if kind in location.HADOOP else normal
+        real = self._real.of(normal.removeprefix("file:"))
         for name, target in _linked_files(real).items():
             self._links[f"file:{real.rstrip('/')}/{name}"] = f"file:{target}"
         return f"file:{real.rstrip('/')}"
 
 
-def _without_host(place: str) -> str:
+def _without_host(normal: str) -> str:
     """Return a Hadoop location by its path alone: `hdfs:///a` and `hdfs://nn/a` may be one."""
-    kind, _, rest = place.partition("://")
+    kind, _, rest = normal.partition("://")
     return f"{kind}:///{rest.partition('/')[2]}"
 
 

@@ -29,8 +29,8 @@ def check_account_host(path: str, properties: Mapping[str, str]) -> None:
     """
     if location.store_of(path) != "abfs" or properties.get(_CONNECTION):
         return
-    _, at, host = location.authority(path).partition("@")
-    if not at or is_provider_host(host) or properties.get(ACCOUNT_HOST, "").lower() == host:
+    _, separator, host = location.authority(path).partition("@")
+    if not separator or is_provider_host(host) or properties.get(ACCOUNT_HOST, "").lower() == host:
         return
     raise UnsupportedError(
         f"Can't open {path}: {host} is not a host of Azure, and would get your credentials. If it "

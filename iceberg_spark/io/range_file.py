@@ -53,9 +53,9 @@ class RangeFile(io.RawIOBase):
         super().__init__()
         self._ranges = ranges
         self._errors = errors
-        self._at = 0
+        self._position = 0
         self._size: int | None = None
-        self._kept: tuple[Part, ...] = ()
+        self._parts: tuple[Part, ...] = ()
 
     def readable(self) -> bool:
         """Return True."""
@@ -67,22 +67,22 @@ class RangeFile(io.RawIOBase):
 
     def tell(self) -> int:
         """Return the position."""
-        return self._at
+        return self._position
 
     def size(self) -> int:
         """Return the object's size in bytes."""
         if self._size is not None:
             return self._size
-        return self._keep(self._asked(lambda: self._ranges.tail(RANGES.tail_bytes)))
+        return self._keep(self._guarded(lambda: self._ranges.tail(RANGES.tail_bytes)))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Set the position."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: None}[whence]
-        at = (self.size() if start is None else start) + offset
-        if at < 0:
-            raise ValueError(f"Can't seek to {at}")
-        self._at = at
-        return at
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: None}[whence]
+        position = (self.size() if start is None else start) + offset
+        if position < 0:
+            raise ValueError(f"Can't seek to {position}")
+        self._position = position
+        return position
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer."""
@@ -93,79 +93,83 @@ class RangeFile(io.RawIOBase):
 
     def read(self, length: int | None = -1) -> Any:
         """Return bytes from the position on, as many as there are of those asked for."""
-        wanted = self.size() - self._at if length is None or length < 0 else length
-        return bytes(self._read(wanted))
+        count = self.size() - self._position if length is None or length < 0 else length
+        return bytes(self._read(count))
 
     def read_buffer(self, length: int | None = -1) -> memoryview:
         """Return the same as `read` without a copy (Arrow asks for it where a file has it)."""
-        wanted = self.size() - self._at if length is None or length < 0 else length
-        return self._read(wanted)
+        count = self.size() - self._position if length is None or length < 0 else length
+        return self._read(count)
 
     def readall(self) -> bytes:
         """Return all from the position on."""
         return bytes(self.read(-1))
 
     def _read(self, length: int) -> memoryview:
-        if length <= 0 or (self._size is not None and self._at >= self._size):
+        if length <= 0 or (self._size is not None and self._position >= self._size):
             return memoryview(b"")
-        found = self._from_kept(length)
-        if found is None:
-            found = self._fetch(length)
-        self._at += len(found)
-        return found
+        data = self._from_parts(length)
+        if data is None:
+            data = self._fetch(length)
+        self._position += len(data)
+        return data
 
-    def _from_kept(self, length: int) -> memoryview | None:
-        end = self._at + length if self._size is None else min(self._at + length, self._size)
-        for part in self._kept:
-            if part.start <= self._at and end <= part.start + len(part.data):
-                return part.data[self._at - part.start : end - part.start]
+    def _from_parts(self, length: int) -> memoryview | None:
+        end = (
+            self._position + length
+            if self._size is None
+            else min(self._position + length, self._size)
+        )
+        for part in self._parts:
+            if part.start <= self._position and end <= part.start + len(part.data):
+                return part.data[self._position - part.start : end - part.start]
         return None
 
     def _fetch(self, length: int) -> memoryview:
         if self._size is not None:
-            length = min(length, self._size - self._at)
+            length = min(length, self._size - self._position)
         if length > RANGES.part_bytes:
             return self._fetch_parts(length)
-        start, asked = self._at, max(length, RANGES.least_bytes)
+        start, requested = self._position, max(length, RANGES.least_bytes)
 
         def fetch() -> Part:
-            part = self._ranges.part(start, asked)
-            self._check(part, min(asked, part.object_size - start))
+            part = self._ranges.part(start, requested)
+            self._check(part, min(requested, part.object_size - start))
             return part
 
-        self._keep(self._asked(fetch))
-        return self._kept[-1].data[:length]
+        self._keep(self._guarded(fetch))
+        return self._parts[-1].data[:length]
 
     def _fetch_parts(self, length: int) -> memoryview:
         """Return many bytes, fetched in parts at the same time; they are not kept."""
-        length = min(length, self.size() - self._at)
+        length = min(length, self.size() - self._position)
         joined = memoryview(bytearray(length))
         starts = range(0, length, RANGES.part_bytes)
 
         def fetch(start: int) -> None:
-            wanted = min(RANGES.part_bytes, length - start)
-            part = self._ranges.part(self._at + start, wanted)
-            self._check(part, wanted)
-            joined[start : start + wanted] = part.data
+            part_length = min(RANGES.part_bytes, length - start)
+            part = self._ranges.part(self._position + start, part_length)
+            self._check(part, part_length)
+            joined[start : start + part_length] = part.data
 
-        self._asked(lambda: list(_threads(os.getpid()).map(fetch, starts)))
+        self._guarded(lambda: list(_threads(os.getpid()).map(fetch, starts)))
         return joined.toreadonly()
 
-    def _check(self, part: Part, wanted: int) -> None:
+    def _check(self, part: Part, expected: int) -> None:
         """Refuse less than was asked for, and bytes of another object than those before."""
-        first = self._kept[0] if self._kept else part
+        first = self._parts[0] if self._parts else part
         if part.tag != first.tag or part.object_size != first.object_size:
             raise EOFError(f"its {first.object_size} bytes were replaced while they were read")
-        if len(part.data) < wanted:
-            raise EOFError(f"{wanted} bytes were asked for, and {len(part.data)} came")
+        if len(part.data) < expected:
+            raise EOFError(f"{expected} bytes were asked for, and {len(part.data)} came")
 
     def _keep(self, part: Part) -> int:
         """Keep the first answer (a footer, a header) and the last; return the object's size."""
         self._size = part.object_size
-        self._kept = (*self._kept[:1], part)
+        self._parts = (*self._parts[:1], part)
         return part.object_size
 
-    def _asked(self, ask: Callable[[], Any]) -> Any:
+    def _guarded(self, ask: Callable[[], Any]) -> Any:
         with self._errors:
             return ask()
 

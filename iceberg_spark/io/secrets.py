@@ -30,8 +30,8 @@ def shown_by_spark(options: Mapping[str, str]) -> tuple[str, ...]:
 
 def secrets_of(properties: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return the values among storage properties that must never be shown, the longest first."""
-    found = (v for k, v in properties if len(v) >= _SHORTEST_SECRET and is_secret(k, v))
-    return tuple(sorted(found, key=len, reverse=True))
+    secrets = (v for k, v in properties if len(v) >= _SHORTEST_SECRET and is_secret(k, v))
+    return tuple(sorted(secrets, key=len, reverse=True))
 
 
 def secrets_of_environment() -> tuple[str, ...]:

@@ -35,8 +35,8 @@ def server_of(where: str, properties: Mapping[str, str]) -> Server:
         return (kind,)
     bucket = location.strip_scheme(where).partition("/")[0]
     lasting = () if any(map(properties.get, _FOR_A_TIME)) else map(properties.get, _KEY)
-    given = map(properties.get, _SERVERS)
-    return kind, bucket, *given, *map(os.environ.get, _IN_ENVIRONMENT), *lasting
+    settings = map(properties.get, _SERVERS)
+    return kind, bucket, *settings, *map(os.environ.get, _IN_ENVIRONMENT), *lasting
 
 
 def stored_at(io: FileIO, path: str) -> Server:

@@ -28,7 +28,7 @@ class Store(Protocol):
         """Return a location as the library spells it."""
         ...
 
-    def read(self, at: str) -> bytes:
+    def read(self, key: str) -> bytes:
         """Return a whole object."""
         ...
 
@@ -36,26 +36,26 @@ class Store(Protocol):
         """Return those of the objects of one folder that are there."""
         ...
 
-    def open(self, at: str, errors: AbstractContextManager[None]) -> BinaryIO:
+    def open(self, key: str, errors: AbstractContextManager[None]) -> BinaryIO:
         """Open for seekable reading; reading raises through `errors`."""
         ...
 
-    def writer(self, at: str) -> Unfinished:
+    def writer(self, key: str) -> Unfinished:
         """Return a new object that appears when it is closed."""
         ...
 
-    def put(self, at: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes) -> None:
         """Put a whole object over what is there."""
         ...
 
-    def put_new(self, at: str, data: bytes) -> None:
+    def put_new(self, key: str, data: bytes) -> None:
         """Put a whole object where there is none; sent once, never again by the library.
 
         Raises FileExistsError, or OSError with ENOSYS where the store has no such operation.
         """
         ...
 
-    def remove(self, at: str) -> None:
+    def remove(self, key: str) -> None:
         """Delete an object; one that is gone already is fine."""
         ...
 
@@ -63,18 +63,18 @@ class Store(Protocol):
         """Delete objects; those that are gone already are fine."""
         ...
 
-    def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
+    def walk(self, key: str) -> Iterator[tuple[str, FileInfo]]:
         """Yield the path below a folder and the description of each object, recursively.
 
         Raises OddKeyError.
         """
         ...
 
-    def folders(self, at: str) -> list[str]:
+    def folders(self, key: str) -> list[str]:
         """Return the names of the folders right below a folder. Raises OddKeyError."""
         ...
 
-    def arrow(self, at: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:
+    def arrow(self, key: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:
         """Return an Arrow file system; reading raises through `errors`."""
         ...
 
@@ -85,14 +85,14 @@ def below(name: str, root: str) -> str:
     return rest[1:] if root and rest.startswith("/") else rest
 
 
-def exists(store: Store, at: str) -> bool:
+def exists(store: Store, key: str) -> bool:
     """Return whether an object is there; a store that can't be asked is an error."""
-    return at in store.find([at])
+    return key in store.find([key])
 
 
-def size(store: Store, at: str) -> int:
+def size(store: Store, key: str) -> int:
     """Return the size of an object in bytes. Raises FileNotFoundError."""
-    found = store.find([at])
-    if at not in found:
-        raise FileNotFoundError(at)
-    return found[at].size
+    infos = store.find([key])
+    if key not in infos:
+        raise FileNotFoundError(key)
+    return infos[key].size

@@ -52,11 +52,11 @@ def file_system(
     if store in _CONDITIONAL_PUT:  # these drivers remember listings, and miss what others commit
         arguments["use_listings_cache"] = False
     from_url = kind._get_kwargs_from_urls(_spelt_for_driver(location))
-    given = {key: value for key, value in arguments.items() if value is not None}
+    options = {key: value for key, value in arguments.items() if value is not None}
     if not (once and store == "s3"):
-        return kind(**{**from_url, **given})
-    config = {**given["config_kwargs"], "retries": {"total_max_attempts": 1}}  # botocore's
-    files = kind(**{**from_url, **given, "config_kwargs": config})
+        return kind(**{**from_url, **options})
+    config = {**options["config_kwargs"], "retries": {"total_max_attempts": 1}}  # botocore's
+    files = kind(**{**from_url, **options, "config_kwargs": config})
     files.retries = 1  # s3fs's own
     return files
 
@@ -144,9 +144,9 @@ def _abfs(properties: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
         "connection-string", "credential", "account-name", "account-key", "sas-token",
         "tenant-id", "client-id", "client-secret", "account-host",
     )  # fmt: skip
-    known = {name.replace("-", "_"): properties.get(f"adls.{name}") for name in names}
+    options = {name.replace("-", "_"): properties.get(f"adls.{name}") for name in names}
     anonymous = is_true(properties, "adls.anon")
-    return {**known, "anon": anonymous, "connection_timeout": max(1, int(timeout_s / 2))}
+    return {**options, "anon": anonymous, "connection_timeout": max(1, int(timeout_s / 2))}
 
 
 def _hdfs(properties: Mapping[str, str], _timeout_s: float) -> dict[str, Any]:

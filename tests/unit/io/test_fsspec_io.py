@@ -51,7 +51,7 @@ def test_each_reader_has_its_own_position(base: str):
 
 def test_create_if_absent_loses_against_a_file(base: str):
     IO.create_if_absent(f"{base}/f", b"1")
-    with pytest.raises(FileAlreadyExistsError, match="f: it is there already"):
+    with pytest.raises(FileAlreadyExistsError, match="f: it exists already"):
         IO.create_if_absent(f"{base}/f", b"2")
     assert IO.read_bytes(f"{base}/f") == b"1"
 

@@ -55,7 +55,7 @@ def test_an_object_that_is_replaced_while_it_is_read_is_an_error(io: FsspecIO, o
 @pytest.mark.parametrize("where", ["s3://bucket", "s3://bucket/"])
 def test_a_bucket_is_no_file(io: FsspecIO, objects: Objects, where: str):
     for work in (io.delete, io.read_bytes, io.create, lambda at: io.replace(at, b"1")):
-        with pytest.raises(StorageError, match="a bucket is no file"):
+        with pytest.raises(StorageError, match="a bucket is not a file"):
             work(where)
     assert not io.exists(where)
     assert objects.requests == []

@@ -102,5 +102,5 @@ def test_an_answer_that_is_too_short_is_an_error(length: int):
 
     file = RangeFile(Short(bytes(1_000)), nullcontext())
     file.size()
-    with pytest.raises(EOFError, match="bytes were asked for, and"):
+    with pytest.raises(EOFError, match="bytes were requested, and"):
         file.read(length)

@@ -64,7 +64,7 @@ def test_a_secret_that_spark_hides_may_stay_an_option(name: str) -> None:
      ("s3.endpoint", "https://host/?sig=hush")],
 )  # fmt: skip
 def test_a_password_in_an_options_url_is_refused(name: str, value: str) -> None:
-    with pytest.raises(InvalidOptionError, match="would stand in Spark's plans") as caught:
+    with pytest.raises(InvalidOptionError, match="would be visible in Spark's plans") as caught:
         read_options({"path": "/t", name: value})
     assert "hush" not in str(caught.value)
 
