@@ -1,8 +1,8 @@
-"""Which stores and buckets the metadata of a table may name.
+"""The stores and buckets that a table's metadata may name.
 
-Files in another bucket of the table's own store are read: `add_files` takes files from there, and a
-signature of S3 is of no use to the owner of that bucket. New files go to the table's own bucket,
-because the owner of any other one could read them.
+Files in other buckets of the table's own store may be read: `add_files` adds files from there, and
+a signed S3 request is useless to the owner of such a bucket. New files are only written to the
+table's own bucket: the owner of any other bucket could read them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _NAME_NODE_PORT = ":8020"  # Hadoop's default
 
 @dataclass(frozen=True, slots=True)
 class AllowedPlaces:
-    """What one table's files may use: `own` places, and those that the user allows.
+    """The stores and buckets of one table: its `own`, and those that the user allows.
 
-    A place is a store (`s3`), or a store with a bucket or host (`s3://bucket`, see `place_of`).
+    An entry is a store (`s3`), or a store with a bucket or host (`s3://bucket`, see `place_of`).
     `properties` are those of the storage: they name the host of an `hdfs:` location without one,
-    and may hold secrets.
+    and may contain secrets.
     """
 
     own: frozenset[str]
@@ -36,11 +36,11 @@ class AllowedPlaces:
 
     @property
     def stores(self) -> frozenset[str]:
-        """The stores of all places: `s3` for `s3://bucket`."""
+        """The stores of all entries: `s3` for `s3://bucket`."""
         return frozenset(allowed.partition("://")[0] for allowed in self.own | self.by_user)
 
     def may_read(self, path: str) -> bool:
-        """Return whether a file may be opened: in the table's own stores, whatever the bucket."""
+        """Return whether a file may be read: any bucket of the table's own stores is allowed."""
         store = location.store_of(path)
         if store in self.by_user or any(
             allowed.partition("://")[0] == store for allowed in self.own
@@ -49,13 +49,13 @@ class AllowedPlaces:
         return bool(self.by_user) and place_of(path, self.properties) in self.by_user
 
     def may_write(self, path: str) -> bool:
-        """Return whether a new file may go to a location: in the table's own buckets."""
+        """Return whether a new file may be written: only the table's own buckets are allowed."""
         names = {location.store_of(path), place_of(path, self.properties)}
         return not names.isdisjoint(self.own | self.by_user)
 
 
 def allowed_places(properties: Mapping[str, str]) -> AllowedPlaces | None:
-    """Return what storage of these properties may use, None if it is not limited to one table.
+    """Return the allowed stores and buckets, None if the storage is not limited to one table.
 
     Raises InvalidOptionError for an entry of `io.allowed-schemes` that names more than a bucket.
     """

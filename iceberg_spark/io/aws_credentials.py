@@ -22,13 +22,13 @@ _FILES = (
     ("AWS_CONFIG_FILE", "~/.aws/config"),
 )
 _LIFETIME = timedelta(minutes=10)
-"""The end that is told of keys without one; the client asks again five minutes before it."""
+"""Assumed lifetime of keys without one; the client renews them five minutes before the end."""
 _ROLE_SESSION = "iceberg-spark"
 
 
 @dataclass(frozen=True, slots=True)
 class AwsProfile:
-    """Where keys come from, asked again before they end; and the region named there."""
+    """A provider of keys, called again before they expire, and the profile's region."""
 
     credentials: Callable[[], dict[str, Any]]
     region: str | None
@@ -37,9 +37,9 @@ class AwsProfile:
 def aws_profile(
     name: str | None, role: str | None, properties: Mapping[str, str], region: str | None
 ) -> AwsProfile | None:
-    """Return the profile to use, None where no profile, role or file of profiles is there.
+    """Return the profile to use, None if there is no profile, role or file of profiles.
 
-    Raises UnsupportedError where one is named and botocore is not installed.
+    Raises UnsupportedError if one is named and botocore is not installed.
     """
     named = name or os.environ.get("AWS_PROFILE")
     in_environment = "AWS_ACCESS_KEY_ID" in os.environ
@@ -56,7 +56,7 @@ def aws_profile(
     region = region or aws_session.get_config_variable("region")
     if role:
         return AwsProfile(lambda: _assumed(aws_session, role, properties, region), region)
-    if not named and aws_session.get_credentials() is None:  # files that hold no keys
+    if not named and aws_session.get_credentials() is None:  # files without keys
         return None
     return AwsProfile(lambda: _profile_keys(named), region)
 

@@ -1,4 +1,4 @@
-"""An object put only where there is none: by the store's condition, once proved, or by a lock."""
+"""Create an object only if it does not exist: by a proven condition of the store, or a lock."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LOCK_PATH = "io.lock-path"
 def create_if_absent(
     store: Store, key: str, data: bytes, where: str, properties: Mapping[str, str]
 ) -> None:
-    """Put an object only where there is none, or raise FileExistsError.
+    """Create an object, or raise FileExistsError if it exists.
 
-    `where` is the location as the user spells it. Raises UnsupportedError for a store that can't
-    do that in one step and has no lock either.
+    `where` is the user's spelling of the location. Raises UnsupportedError for a store that can't
+    do that atomically and has no lock.
     """
     if folder := properties.get(LOCK_PATH):
         with _locked(folder, where):
@@ -45,7 +45,7 @@ _PROMISED = frozenset({"s3", "gs", "abfs"})
 
 
 def _put_new(store: Store, key: str, data: bytes, where: str) -> None:
-    """Put an object where there is none; "not implemented" is a refusal of the condition."""
+    """Create an object if it is absent; "not implemented" means no conditional put."""
     try:
         store.put_new(key, data)
     except OSError as error:
@@ -57,19 +57,19 @@ def _put_new(store: Store, key: str, data: bytes, where: str) -> None:
 def _no_conditional_put(where: str) -> UnsupportedError:
     return UnsupportedError(
         f"Can't commit to {where}: this store (or the installed version of its driver) has no "
-        "put that fails where a file is there already, so two writers could both win; set the "
+        "put that fails if the file exists, so two writers could both win; set the "
         f"storage property {LOCK_PATH} to a folder on a file system that all writers share"
     )
 
 
 _proven: set[Server] = set()
-"""What `server_of` names and was seen to obey the condition, in this process."""
+"""Servers (`server_of`) that have obeyed the condition in this process."""
 
 
 def _prove_condition(store: Store, key: str, where: str, properties: Mapping[str, str]) -> None:
-    """Refuse a store that ignores the condition: two creations of one object, asked once.
+    """Refuse a store that ignores the condition; it is tested once, by creating an object twice.
 
-    Nothing is left of it, unless the writer may not delete: then an object of one byte.
+    The object is removed, unless the writer may not delete: then one byte remains.
     """
     server = server_of(where, properties)
     if server in _proven:
@@ -83,16 +83,16 @@ def _prove_condition(store: Store, key: str, where: str, properties: Mapping[str
     else:
         raise _no_conditional_put(where)
     finally:
-        with suppress(Exception):  # whatever the library raises: the first answer counts
+        with suppress(Exception):  # a failure to clean up does not change the result
             store.remove(probe)
 
 
 @contextmanager
 def _locked(folder: str, where: str) -> Iterator[None]:
-    """Hold the lock of the folder of a location, a file below `folder`.
+    """Hold the lock of a location's folder: a file below `folder`.
 
-    The folder may be shared with other users, who could place a link under the file's name: it is
-    not followed, and what the file holds is not touched.
+    The folder may be shared with other users, who could create a link with the file's name: it is
+    not followed, and the file's content is not changed.
     """
     os.makedirs(folder, exist_ok=True)
     key = location.normalise(location.parent(where))

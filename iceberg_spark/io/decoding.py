@@ -1,4 +1,4 @@
-"""What decoders raise for bytes that are not what they say, as one error that names the file."""
+"""Convert decoders' errors about malformed bytes to one error that names the file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MALFORMED = (
     ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RecursionError,
     TypeError, ValueError, struct.error, pa.ArrowException,
 )  # fmt: skip
-"""A file's bytes lead a decoder anywhere: to a name that is missing, a number out of range, a
-text that is none, a length that no machine holds."""
+"""Malformed bytes lead a decoder anywhere: to a missing name, a number out of range, invalid
+text, a length that exceeds memory."""
 
 
 @contextmanager
 def decoding(location: str) -> Iterator[None]:
-    """Turn what a decoder raises into CorruptFileError naming the file."""
+    """Convert a decoder's errors to CorruptFileError naming the file."""
     try:
         yield
     except IcebergError:

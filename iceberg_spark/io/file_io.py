@@ -12,9 +12,9 @@ import pyarrow.fs as pafs
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """A stored file: its location, bytes, and when it was last changed (ms since the epoch).
+    """A stored file: its location, size in bytes, and time of last change (ms since the epoch).
 
-    `tag` is what the store tells one content of a file from another by, "" where it has none.
+    `tag` changes with the file's content (an ETag), "" if the store has none.
     """
 
     path: str
@@ -33,7 +33,7 @@ class FileIO(Protocol):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The storage properties it was made from (may hold secrets: never print)."""
+        """The storage properties it was created from (may contain secrets: never print)."""
         ...
 
     def open(self, path: str) -> BinaryIO:
@@ -45,10 +45,10 @@ class FileIO(Protocol):
         ...
 
     def create(self, path: str) -> BinaryIO:
-        """Open a new file for streaming writes; parents are made; closing makes it durable.
+        """Open a new file for streaming writes, creating folders; closing makes it durable.
 
-        Leaving its `with` block by an error discards what was written where the store can, and
-        so does an error at its close; its methods raise StorageError.
+        An error inside its `with` block, or on close, discards the written data if the store can.
+        Its methods raise StorageError.
         """
         ...
 
@@ -60,15 +60,15 @@ class FileIO(Protocol):
         ...
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write a whole small file, replacing what is there (hints only)."""
+        """Write a small file, replacing an existing one (hints only)."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Return whether a file is there."""
+        """Return whether a file exists."""
         ...
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
-        """Return those of the files of one folder that are there: by one request, if it can be."""
+        """Return those of some files of one folder that exist; by one request if possible."""
         ...
 
     def size(self, path: str) -> int:

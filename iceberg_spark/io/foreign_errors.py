@@ -1,7 +1,7 @@
-"""Errors of file systems and their libraries, turned into ours: the one place where that is done.
+"""Convert errors of file systems and their libraries to IcebergError: the only place that does.
 
-What fsspec, botocore, aiohttp, azure and google raise is known by built-in classes where they
-use them and by names of classes where they don't, so that none of them has to be installed.
+Errors of fsspec, botocore, aiohttp, azure and google are recognised by built-in base classes or by
+class name, so that none of these libraries has to be installed.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class RefusedRedirectError(StorageError):
 
 @dataclass(frozen=True, slots=True)
 class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
-    """Turn foreign errors raised in a `with` block into ours, naming the file and what was done.
+    """Convert foreign errors raised in a `with` block, naming the file and the operation.
 
-    Secrets among `hidden` are blotted out of the message.
+    Secrets among `hidden` are removed from the message.
     """
 
     doing: str
@@ -109,14 +109,14 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
             ours.__context__ = cause  # some reports show it even where the traceback does not
 
     def translate(self, error: BaseException) -> IcebergError | None:
-        """Return our error for a foreign one, None when it isn't the store's."""
+        """Return the converted error, None if the error is not the store's."""
         if isinstance(error, ImportError):
             return self._no_driver(error)
         if isinstance(error, OSError) and self.store == "hdfs" and _LIBRARY_MISSING & _words(error):
             return UnsupportedError(
                 f"Can't {self.doing} {self.path}: hdfs: locations need the client hdfs-native "
                 "(pip install 'iceberg-spark[hdfs]'), or Hadoop's libhdfs and Java: HADOOP_HOME, "
-                "JAVA_HOME and CLASSPATH as pyarrow's HadoopFileSystem asks"
+                "JAVA_HOME and CLASSPATH as pyarrow's HadoopFileSystem requires"
             )
         kind = _by_builtin(error) or _by_library(error) or _by_panic(error)
         if kind is None and self.store == "hdfs":
@@ -126,7 +126,7 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
         return kind(self._message(kind, error))
 
     def _secrets(self) -> tuple[str, ...]:
-        """Return what must not be shown: the properties' secrets, and the environment's."""
+        """Return the secrets of the properties and the environment."""
         return (*self.hidden, *secrets_of_environment())
 
     def _no_driver(self, error: ImportError) -> IcebergError:
@@ -140,11 +140,11 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
 
     def _message(self, kind: type[IcebergError], error: BaseException) -> str:
         if kind is NoSuchFileError and self.doing == "create":
-            return f"Can't {self.doing} {self.path}: a folder can't be made there"
+            return f"Can't {self.doing} {self.path}: no folder can be created there"
         if kind is NoSuchFileError:
             return f"Can't {self.doing} {self.path}: no such file"
         if kind is FileAlreadyExistsError:
-            return f"Can't {self.doing} {self.path}: it is there already"
+            return f"Can't {self.doing} {self.path}: it exists already"
         if kind is RefusedRedirectError:
             return (
                 f"Can't {self.doing} {self.path}: the store redirects to another host, which could "
@@ -199,9 +199,9 @@ def _by_library(error: BaseException) -> type[IcebergError] | None:
 
 
 def _is_expired(text: str) -> bool:
-    """Return whether a store refuses credentials as expired, which S3 does by a status of 400.
+    """Return whether a store refuses credentials as expired, which S3 does by status 400.
 
-    The answer to a HEAD has no body that would say so.
+    The answer to a HEAD has no body with the reason.
     """
     bad_request = _BAD_REQUEST.search(text)
     if bad_request is None:
@@ -211,7 +211,7 @@ def _is_expired(text: str) -> bool:
 
 
 def _by_panic(error: BaseException) -> type[IcebergError] | None:
-    """Return the error for a client of Rust that gave up: on an endpoint that is no URL, say."""
+    """Return the error for a panic of a Rust client: for example on an invalid endpoint URL."""
     return StorageError if type(error).__name__ == "PanicException" else None
 
 
@@ -228,7 +228,7 @@ def _by_hdfs(error: BaseException) -> type[IcebergError] | None:
 
 
 def is_missing_on_hdfs(error: BaseException) -> bool:
-    """Return whether hdfs-native, or the name node, says that a path is not there."""
+    """Return whether hdfs-native, or the name node, reports a missing path."""
     return (_by_builtin(error) or _by_hdfs(error)) is NoSuchFileError
 
 
@@ -245,5 +245,5 @@ def _http_status(error: BaseException) -> int | None:
 
 
 def may_be_retried(error: BaseException) -> bool:
-    """Return whether another try may help: never after "not found", "exists" or "denied"."""
+    """Return whether a retry may help: never after "not found", "exists" or "denied"."""
     return isinstance(error, TransientStorageError) and not isinstance(error, _REFUSED_FOR_GOOD)

@@ -39,17 +39,17 @@ DEFAULT_TIMEOUT_S = 8.0
 
 _LEAST_WAIT_S = 0.5
 _LAST_START = 0.7
-"""No try starts after this part of the time: one that is cut short tells less than another."""
+"""No attempt starts after this share of the time: one that is cut short has a worse error."""
 _BACKOFF = wait_random_exponential(multiplier=0.1, max=2.0)
 
 
 class FsspecIO:
-    """Files of any store that fsspec has a driver for, by PyIceberg's storage properties.
+    """Files of any store with an fsspec driver, configured by PyIceberg's storage properties.
 
-    Local paths go to the operating system. `io.timeout-s` (default 8) bounds, in seconds, how
-    long a store may stay silent at first use, and how long failures that may pass are retried.
+    Local paths use the operating system. `io.timeout-s` (default 8) limits, in seconds, how
+    long a store may be silent on first use, and how long transient failures are retried.
     `io.lock-path` names a shared folder for locks, for stores that can't create atomically.
-    `io.allowed-schemes` names, with commas, schemes (`s3`) and buckets (`s3://bucket`) that the
+    `io.allowed-schemes` lists, with commas, schemes (`s3`) and buckets (`s3://bucket`) that the
     metadata of any table may use.
     """
 
@@ -70,7 +70,7 @@ class FsspecIO:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The storage properties it was made from (may hold secrets: never print)."""
+        """The storage properties it was created from (may contain secrets: never print)."""
         return MappingProxyType(self._properties)
 
     def limited_to(self, places: frozenset[str]) -> FsspecIO:
@@ -88,7 +88,7 @@ class FsspecIO:
         return self._ask("open", path, lambda store, key: store.open(key, errors))
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a whole (small) file."""
+        """Return the content of a (small) file."""
         if location.is_local(path):
             key = location.strip_scheme(path)
             with self._errors("read", path), local_files.opened(key) as file:
@@ -109,10 +109,10 @@ class FsspecIO:
         return store.writer(store.path_of(path))
 
     def create_if_absent(self, path: str, data: bytes) -> None:
-        """Write a whole file atomically and durably, or raise FileAlreadyExistsError.
+        """Write a file atomically and durably, or raise FileAlreadyExistsError.
 
-        Not retried, by the driver neither: after a failure that isn't FileAlreadyExistsError or a
-        refusal the file may be there, and it takes a look at it to know whose it is.
+        Neither retried here nor by the driver: after a failure other than FileAlreadyExistsError or
+        a refusal the file may exist, and only its content shows which writer created it.
         """
         with self._errors("create", path):
             if location.is_local(path):
@@ -122,7 +122,7 @@ class FsspecIO:
             create_if_absent(store, store.path_of(path), data, path, self._properties)
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write a whole small file, replacing what is there (hints only)."""
+        """Write a small file, replacing an existing one (hints only)."""
         if location.is_local(path):
             with self._errors("write", path):
                 local_files.replace(location.strip_scheme(path), data)
@@ -130,14 +130,14 @@ class FsspecIO:
         self._ask("write", path, lambda store, key: store.put(key, data))
 
     def exists(self, path: str) -> bool:
-        """Return whether a file is there."""
+        """Return whether a file exists."""
         if location.is_local(path):
             with self._errors("look for", path):
                 return os.path.isfile(location.strip_scheme(path))
         return self._ask("look for", path, exists)
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
-        """Return those of the files of one folder that are there, by the paths that were given."""
+        """Return those of some files of one folder that exist, by the paths passed."""
         if not paths:
             return {}
         if location.is_local(paths[0]):
@@ -167,30 +167,30 @@ class FsspecIO:
             self.delete(path)
 
     def list(self, prefix: str) -> Iterator[FileInfo]:
-        """Yield all files below a folder, recursively, spelt as the prefix is."""
+        """Yield all files below a folder, recursively; locations begin like the prefix."""
         entries: Iterable[tuple[str, FileInfo]]
         if location.is_local(prefix):
             with self._errors("list", prefix):
                 entries = list(local_files.walk(location.strip_scheme(prefix)))
         else:
             entries = self._listed(prefix, lambda store, path: list(store.walk(path)))
-        for name, info in entries:  # not `join`ed: a name may begin with a slash of its own
+        for name, info in entries:  # not `join`ed: a name may start with a slash
             path = f"{prefix.rstrip('/')}/{name.rstrip('/')}"
             yield FileInfo(path, info.size, info.modified_ms)
 
     def list_folders(self, prefix: str) -> Iterator[str]:
-        """Yield the locations of the folders right below a folder, spelt as the prefix is."""
+        """Yield the direct subfolders of a folder; locations begin like the prefix."""
         if location.is_local(prefix):
             with self._errors("list", prefix):
                 names = local_files.folders(location.strip_scheme(prefix))
         else:
             names = self._listed(prefix, lambda store, key: store.folders(key))
         for name in names:
-            if name not in (".", ".."):  # a part of an object's name that is no folder of ours
+            if name not in (".", ".."):  # parts of an object's name, which are no folders
                 yield location.join(prefix, name)
 
     def _listed(self, prefix: str, work: Callable[[Store, str], T]) -> T:
-        """List a folder, by fsspec where it holds an object that obstore has no name for."""
+        """List a folder; by fsspec if it contains an object whose name obstore can't represent."""
 
         def either(store: Store, key: str) -> T:
             try:
@@ -222,25 +222,25 @@ class FsspecIO:
         return named_errors(doing, path, location.store_of(path), self._hidden)
 
     def _check_scheme(self, doing: str, path: str) -> None:
-        """Refuse a location of another store before anything is asked of it."""
+        """Refuse a location of another store before any request to it."""
         if self._allowed is None or self._allowed.may_read(path):
             return
         used = ", ".join(sorted(self._allowed.stores))
         raise UnsupportedError(
             f"Can't {doing} {path}: it has scheme '{location.scheme(path)}', and the table's own "
-            f"files have {used}; if you trust what the table's metadata names, set the storage "
+            f"files have {used}; if you trust the table's metadata, set the storage "
             f"property {ALLOWED_SCHEMES}"
         )
 
     def _store(self, path: str) -> Store:
-        """Return what speaks to a location's store; nothing is asked of it yet."""
+        """Return the client of a location's store, without a request."""
         check_account_host(path, self._properties)
         store: Store | None = object_store(path, self._properties, self._timeout_s)
         store = store or hdfs_store(path, self._properties)
         return self._by_fsspec(path) if store is None else store
 
     def _by_fsspec(self, path: str, instead: OddKeyError | None = None) -> Store:
-        """Return fsspec's store of a location; `instead` is why it takes the place of obstore's."""
+        """Return fsspec's store of a location; `instead` is why it replaces obstore's."""
         arguments = path, self._properties, self._timeout_s
         once = partial(file_system, *arguments, once=True)
         try:
@@ -264,7 +264,7 @@ class FsspecIO:
         return kind == location.MEMORY or bucket_of(path) in self._reached
 
     def _first(self, path: str, work: Callable[[Store, str], T], seconds: float) -> T:
-        """Do the first thing that is asked of a store, which may never answer."""
+        """Run the first operation on a store, which may never answer."""
 
         def ask() -> T:
             store = self._store(path)
@@ -317,7 +317,7 @@ def sent_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 _PROPERTIES_OF = {"gs": "gcs.", "abfs": "adls.", "viewfs": "hdfs.", "webhdfs": "hdfs."}
-"""What the names of a store's properties begin with, where that is not its scheme."""
+"""Prefixes of the properties of stores, if they differ from the scheme."""
 
 
 def _find(store: Store, _: str, paths: Sequence[str]) -> dict[str, FileInfo]:

@@ -40,7 +40,7 @@ class RemoteWriter:
         return int(self._file.write(data) or 0)
 
     def flush(self) -> None:
-        """Hand on what is buffered; parts of an upload are not readable yet."""
+        """Write what is buffered; parts of an upload are not readable yet."""
         self._file.flush()
 
     def tell(self) -> int:
@@ -60,7 +60,7 @@ class RemoteWriter:
     def discard(self) -> None:
         """Give the upload up, and remove the object where the store has it and allows that."""
         if isinstance(self._file, AbstractBufferedFile):
-            with suppress(Exception):  # whatever the driver raises: the first error is told
+            with suppress(Exception):  # whatever the driver raises: the first error is reported
                 self._file.discard()
             self._file.closed = True  # or its destructor would finish the upload
         with suppress(Exception):
@@ -88,12 +88,12 @@ class FsspecStore:
         return driver_path(self.files, where)
 
     def read(self, key: str) -> bytes:
-        """Return a whole object."""
+        """Return the content of an object."""
         check_read_whole(key, int(self.files.size(key) or 0))
         return bytes(self.files.cat_file(key))
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
-        """Return those of the objects that are there."""
+        """Return those of the objects that exist."""
         infos = {}
         for key in paths:
             with suppress(FileNotFoundError):
@@ -107,16 +107,16 @@ class FsspecStore:
         return cast(BinaryIO, self.files.open(key, "rb"))
 
     def writer(self, key: str) -> RemoteWriter:
-        """Return a new object that appears when it is closed."""
+        """Return a writer of a new object, which appears on close."""
         return RemoteWriter(self, key)
 
     def put(self, key: str, data: bytes) -> None:
-        """Put a whole object over what is there."""
+        """Write an object, replacing an existing one."""
         self.make_parents(key)
         self.files.pipe_file(key, data)
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Put a whole object where there is none."""
+        """Create an object that does not exist."""
         if self.kind == location.MEMORY:
             with MEMORY_LOCK:
                 self.files.pipe_file(key, data, mode="create")
@@ -124,17 +124,17 @@ class FsspecStore:
             self.once().pipe_file(key, data, mode="create")
 
     def remove(self, key: str) -> None:
-        """Delete an object; one that is gone already is fine."""
+        """Delete an object; it may be missing."""
         with suppress(FileNotFoundError):
             self.files.rm_file(key)
 
     def remove_many(self, paths: Iterable[str]) -> None:
-        """Delete objects; those that are gone already are fine."""
+        """Delete objects; they may be missing."""
         for key in paths:
             self.remove(key)
 
     def walk(self, key: str) -> Iterator[tuple[str, FileInfo]]:
-        """Yield the path below a folder and the description of each object, recursively."""
+        """Yield the relative path and the description of each object below a folder."""
         root = key.rstrip("/")
         for name, info in self._listing(root):
             if name.rstrip("/") != root:
@@ -149,7 +149,7 @@ class FsspecStore:
             return ()
 
     def folders(self, key: str) -> list[str]:
-        """Return the names of the folders right below a folder."""
+        """Return the names of the direct subfolders of a folder."""
         root = key.rstrip("/")
         try:
             entries = self.files.ls(root, detail=True)
@@ -163,7 +163,7 @@ class FsspecStore:
         return pafs.PyFileSystem(pafs.FSSpecHandler(self.files))
 
     def make_parents(self, key: str) -> None:
-        """Make the folders above an object where the store has real ones."""
+        """Create the parent folders of an object if the store has real ones."""
         protocol = self.files.protocol
         names = (protocol,) if isinstance(protocol, str) else protocol
         if _FOLDERLESS.isdisjoint(names):
@@ -173,8 +173,8 @@ class FsspecStore:
 def _skips_what_fails(files: Any) -> bool:
     """Return whether a driver has no `find` of its own.
 
-    fsspec's takes a folder that can't be listed for an empty one, and does not hand `on_error`
-    down to the folders below the first.
+    fsspec's treats a folder that can't be listed as empty, and does not pass `on_error` to the
+    folders below the first.
     """
     kind = type(files)
     if kind.find is not AbstractFileSystem.find:

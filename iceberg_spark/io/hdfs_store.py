@@ -52,7 +52,7 @@ def _store(host: str, ticket: str | None, _home: str | None, _process: int) -> H
 
 @dataclass(frozen=True, slots=True)
 class HdfsStore:
-    """Files of one name node, or of the cluster that Hadoop's configuration knows by a name."""
+    """Files of one name node, or of a cluster by its name in Hadoop's configuration."""
 
     client: Any
 
@@ -66,13 +66,13 @@ class HdfsStore:
         return "/" + location.normalise(where).partition("://")[2].partition("/")[2]
 
     def read(self, path: str) -> bytes:
-        """Return a whole file."""
+        """Return the content of a file."""
         with self.client.read(path) as file:
             check_read_whole(path, len(file))
             return bytes(file.read())
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
-        """Return those of the files that are there."""
+        """Return those of the files that exist."""
         infos = {}
         for path in paths:
             with _unless_missing():
@@ -87,21 +87,21 @@ class HdfsStore:
         return cast(BinaryIO, io.BufferedReader(file, RANGES.least_bytes))
 
     def ranges(self, path: str) -> _FileRanges:
-        """Return what the file's bytes are asked of."""
+        """Return the reader of a file's ranges."""
         file = self.client.read(path)
         return _FileRanges(file, len(file))
 
     def writer(self, path: str) -> HdfsWriter:
-        """Return a new file; the folders above it are made."""
+        """Return a writer of a new file; parent folders are created."""
         return HdfsWriter(self, path)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a whole file over what is there."""
+        """Write a file, replacing an existing one."""
         waiting = self._waiting(path, data)
         self.client.rename(waiting, path, overwrite=True)
 
     def put_new(self, path: str, data: bytes) -> None:
-        """Write a whole file beside its name and give it the name, which nobody may have."""
+        """Write a file under a temporary name and rename it to a name that does not exist."""
         waiting = self._waiting(path, data)
         try:
             self.client.rename(waiting, path, overwrite=False)
@@ -110,7 +110,7 @@ class HdfsStore:
             raise
 
     def _waiting(self, path: str, data: bytes) -> str:
-        """Write bytes under a name that no reader takes for metadata."""
+        """Write bytes under a temporary name, which no reader mistakes for metadata."""
         waiting = f"{location.parent(path)}/{uuid.uuid4()}-{location.name(path)}.tmp"
         writer = HdfsWriter(self, waiting)
         try:
@@ -122,27 +122,27 @@ class HdfsStore:
         return waiting
 
     def remove(self, path: str) -> None:
-        """Delete a file; one that is gone already is fine."""
+        """Delete a file; it may be missing."""
         with _unless_missing():
             self.client.delete(path)
 
     def remove_many(self, paths: Iterable[str]) -> None:
-        """Delete files; those that are gone already are fine."""
+        """Delete files; they may be missing."""
         for path in paths:
             self.remove(path)
 
     def walk(self, path: str) -> Iterator[tuple[str, FileInfo]]:
-        """Yield the path below a folder and the description of each file, recursively."""
+        """Yield the relative path and the description of each file below a folder."""
         for name, status in self._below(path, recursive=True):
             if not status.isdir:
                 yield name, _info(status)
 
     def folders(self, path: str) -> list[str]:
-        """Return the names of the folders right below a folder."""
+        """Return the names of the direct subfolders of a folder."""
         return sorted(name for name, status in self._below(path) if status.isdir)
 
     def files(self, path: str) -> list[tuple[str, FileInfo]]:
-        """Return the names and descriptions of the files right below a folder."""
+        """Return the names and descriptions of the files directly in a folder."""
         return [(name, _info(status)) for name, status in self._below(path) if not status.isdir]
 
     def _below(self, path: str, *, recursive: bool = False) -> Iterator[tuple[str, Any]]:
@@ -169,7 +169,7 @@ class _FileRanges:
         return self.part(max(0, self.size - length), length)
 
     def part(self, start: int, length: int) -> Part:
-        """Return bytes from a position on; the client panics beyond the end."""
+        """Return bytes from a position on; past the end the client would panic."""
         available = min(length, self.size - start)
         data = self.file.read_range(start, available) if available > 0 else b""
         return Part(start, memoryview(data), self.size)
@@ -212,8 +212,8 @@ class HdfsWriter:
         self.closed = True
 
     def discard(self) -> None:
-        """Remove what was written, as far as that can be."""
-        with suppress(Exception):  # whatever the client raises: the first error is told
+        """Remove the written data, if possible."""
+        with suppress(Exception):  # whatever the client raises: the first error is reported
             if not self.closed:
                 self._file.close()
         self.closed = True
@@ -223,7 +223,7 @@ class HdfsWriter:
 
 @contextmanager
 def _unless_missing() -> Iterator[None]:
-    """Pass over what the name node says of a path that is not there, or is below a file."""
+    """Ignore the name node's errors about a path that does not exist, or is below a file."""
     try:
         yield
     except Exception as error:

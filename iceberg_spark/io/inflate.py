@@ -17,7 +17,7 @@ else:
     from backports import zstd
 
 BROKEN = (zlib.error, cramjam.DecompressionError, zstd.ZstdError, EOFError, ValueError)
-"""What these raise for bytes that don't decompress."""
+"""Errors of the libraries for bytes that don't decompress."""
 GZIP = 16 + zlib.MAX_WBITS
 RAW_DEFLATE = -zlib.MAX_WBITS
 _LZ4_TIMES = 256
@@ -26,9 +26,9 @@ _LZ4_SIZED, _LZ4_SIZE_FLAG = 14, 8  # magic, flags, block size, then the content
 
 
 def inflated(data: bytes | memoryview, form: int, limits: Limits, where: str) -> bytes:
-    """Return gzip or deflate data decompressed; gzip may have several members.
+    """Return decompressed gzip or deflate data; gzip may have several members.
 
-    Raises an error of BROKEN for what is malformed or cut off, CorruptFileError naming `where`
+    Raises an error of BROKEN for malformed or truncated data, CorruptFileError naming `where`
     for more than the limits allow.
     """
     return _joined(lambda: zlib.decompressobj(form), data, limits, where, many=form == GZIP)
@@ -55,7 +55,7 @@ def unlz4(data: bytes | memoryview, limits: Limits, where: str) -> bytes:
         room = min(allowed, len(data) * _LZ4_TIMES)
     if room > allowed:
         raise too_many_bytes(where, allowed)
-    # A byte more than is allowed, so that what fills the room is known to end there.
+    # One byte above the limit, to distinguish data that exactly fills it from more.
     plain = bytearray(room + 1)
     try:
         length = int(cramjam.lz4.decompress_into(data, plain))
@@ -67,7 +67,7 @@ def unlz4(data: bytes | memoryview, limits: Limits, where: str) -> bytes:
 
 
 def _content_size(data: bytes | memoryview) -> int | None:
-    """Return what the head of an LZ4 frame says its content takes."""
+    """Return the content size in the header of an LZ4 frame."""
     has_size = len(data) >= _LZ4_SIZED and data[4] & _LZ4_SIZE_FLAG
     return int.from_bytes(data[6:_LZ4_SIZED], "little") if has_size else None
 

@@ -1,7 +1,7 @@
-"""How much a file may ask of the reader before it is taken for broken or hostile.
+"""Limits of decompression and decoding: beyond them a file counts as broken or hostile.
 
-A few kilobytes can claim, or grow to, gigabytes. What a file of the table's own is allowed
-follows from its size; storage properties raise that.
+A few kilobytes can claim, or grow to, gigabytes. The limits of a table's own file follow from its
+size; storage properties raise them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_EMPTY_RECORDS = "io.max-empty-records"
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What may come of a file that is decompressed, where no storage property says it."""
+    """Limits of the decompressed size, unless a storage property sets one."""
 
     least_bytes: int = 16 * 1024 * 1024
     """Bytes that any file may grow to."""
@@ -38,7 +38,7 @@ class Growth:
     """Bytes of a file that is read whole: metadata, a manifest list, a manifest. A sparse file of
     a few kilobytes may claim more; a manifest of a million files has some 100 MB."""
     parts: int = 1_000
-    """Members or frames one after another; each takes a decompressor, and may hold nothing."""
+    """Members or frames in sequence; each needs a decompressor, and may be empty."""
     fixed_bytes: int = 1 << 30
     """Bytes of a column of type fixed: a null takes a byte in the file and its whole length in
     Arrow."""
@@ -49,10 +49,10 @@ GROWTH = Growth()
 
 @dataclass(frozen=True, slots=True)
 class RangeLimits:
-    """How objects are read by ranges; a request costs what some megabytes cost."""
+    """How objects are read by ranges; a request costs as much as some megabytes."""
 
     tail_bytes: int = 128 * 1024
-    """Bytes of a file's end that are asked for first: most footers, and small files whole."""
+    """Size of the first request, for a file's end: most footers, and small files completely."""
     least_bytes: int = 64 * 1024
     """Bytes of the smallest request."""
     part_bytes: int = 8 * 1024 * 1024
@@ -70,13 +70,12 @@ RANGES = RangeLimits()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one file may ask for.
+    """Limits of one file.
 
-    `decompressed_bytes` bounds a metadata file, a manifest list, a manifest, a block of an Avro
+    `decompressed_bytes` limits a metadata file, a manifest list, a manifest, a block of an Avro
     data file; None: 32 times the stored size, up to 512 MB 200 times, up to 256 MB 1,000 times,
-    and always 16 MB. `avro_types` bounds the types of an Avro schema, repeated ones counted each
-    time;
-    `empty_records` the records of a block that take no bytes, since nothing else bounds them.
+    and always 16 MB. `avro_types` limits the types of an Avro schema, repetitions counted;
+    `empty_records` the records of a block that take no bytes, which have no other limit.
     """
 
     decompressed_bytes: int | None = None
@@ -84,7 +83,7 @@ class Limits:
     empty_records: int = 1_000_000
 
     def bytes_for(self, stored: int) -> int:
-        """Return how many bytes may come of `stored` ones."""
+        """Return the limit of the decompressed size of `stored` bytes."""
         if self.decompressed_bytes is not None:
             return self.decompressed_bytes
         of_equals = min(stored * GROWTH.times_of_equals, GROWTH.bytes_of_equals)

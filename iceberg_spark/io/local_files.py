@@ -1,8 +1,8 @@
 """Durable files on the local file system.
 
-A file counts as written when its bytes and its name are on disk: the file is synced, then the
-folder that holds it. Hadoop keeps a checksum beside a file, `.<name>.crc`, and Java refuses a
-file whose checksum is another file's, so whoever changes a file removes its checksum.
+A file counts as written once its bytes and its name are on disk: the file is synced, then its
+folder. Hadoop keeps a checksum next to a file, `.<name>.crc`, and Java refuses a file with the
+checksum of another, so whoever changes a file removes its checksum.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class DurableWriter(io.BufferedWriter):
             raise
 
     def discard(self) -> None:
-        """Close and remove the file, whatever state it is in."""
-        with suppress(OSError):  # a full disk takes no more of what is buffered
+        """Close and remove the file, in any state."""
+        with suppress(OSError):  # a full disk can't take the buffered data
             super().close()
         with suppress(OSError):
             remove(self._path)
@@ -66,15 +66,15 @@ class DurableWriter(io.BufferedWriter):
 
 
 def opened(path: str) -> BinaryIO:
-    """Open a file for reading. Raises OSError for what is no regular file."""
+    """Open a file for reading. Raises OSError for anything but a regular file."""
     refuse_device(path)
     return open(path, "rb")
 
 
 def refuse_device(path: str) -> None:
-    """Raise OSError for a pipe or a device: reading one may wait or go on for ever.
+    """Raise OSError for a pipe or a device, since reading one may block or never end.
 
-    A missing file and a folder are left to whoever opens them.
+    Opening reports missing files and folders.
     """
     try:
         mode = os.stat(path).st_mode
@@ -85,7 +85,7 @@ def refuse_device(path: str) -> None:
 
 
 def make_parents(path: str) -> None:
-    """Make the folders above a file and make their names durable."""
+    """Create the parent folders of a file, with durable names."""
     folder = os.path.dirname(path)
     missing = []
     while folder and not os.path.isdir(folder):
@@ -114,7 +114,7 @@ def remove(path: str) -> None:
 
 
 def drop_checksum(path: str) -> None:
-    """Delete a file's Hadoop checksum, if there is one."""
+    """Delete a file's Hadoop checksum, if it exists."""
     folder, name = os.path.split(path)
     _unlink(os.path.join(folder, f".{name}.crc"))
 
@@ -127,9 +127,9 @@ def _unlink(path: str) -> None:
 
 
 def replace(path: str, data: bytes) -> None:
-    """Write a whole file over what is there; readers see the old or the new one.
+    """Write a file, replacing an existing one; readers see either the old or the new content.
 
-    It is not synced, since what is replaced is a hint: after a crash it may be old or empty.
+    It is not synced, since it is a hint: after a crash it may be old or empty.
     """
     make_parents(path)
     waiting = _write_waiting(path, data, synced=False)
@@ -142,11 +142,11 @@ def replace(path: str, data: bytes) -> None:
 
 
 def create_if_absent(path: str, data: bytes, link: Callable[[str, str], None] = os.link) -> None:
-    """Write a whole file under a name that nobody has yet, or raise FileExistsError.
+    """Create a file, or raise FileExistsError.
 
-    The bytes are written and synced under another name first and linked to their own in one
-    step, so that there is one winner and nobody sees half a file. Where the file system has no
-    links, the name itself is taken exclusively and the bytes follow: still one winner.
+    The bytes are written and synced under a temporary name, which is then linked to the final one
+    in one step: there is one winner, and nobody sees a partial file. On a file system without
+    links, the name itself is created exclusively and the bytes follow: still one winner.
     """
     make_parents(path)
     if os.path.exists(path):
@@ -164,7 +164,7 @@ def _link_or_take(waiting: str, path: str, data: bytes, link: Callable[[str, str
     try:
         link(waiting, path)
     except FileExistsError:
-        # A network file system may answer so to a link that it made and whose answer was lost.
+        # A network file system may answer so to a link that it created if its answer was lost.
         if not os.path.samefile(waiting, path):
             raise
     except OSError:
@@ -184,7 +184,7 @@ def _take(path: str, data: bytes) -> None:
 
 
 def _write_waiting(path: str, data: bytes, *, synced: bool = True) -> str:
-    """Write the bytes beside a path, under a name that no reader takes for metadata."""
+    """Write bytes next to a path under a temporary name, which no reader mistakes for metadata."""
     folder, name = os.path.split(path)
     waiting = os.path.join(folder, f"{uuid.uuid4()}-{name}.tmp")
     try:
@@ -206,7 +206,7 @@ def _write_synced(file: Any, data: bytes) -> None:  # any binary file
 
 
 def walk(folder: str) -> Iterator[tuple[str, FileInfo]]:
-    """Yield the path below a folder and the description of each file, recursively."""
+    """Yield the relative path and the description of each file below a folder."""
     waiting = [(folder, "")]
     while waiting:
         current, above = waiting.pop()
@@ -220,7 +220,7 @@ def walk(folder: str) -> Iterator[tuple[str, FileInfo]]:
                 continue
             try:
                 status = entry.stat()
-            except FileNotFoundError:  # gone while we looked
+            except FileNotFoundError:  # deleted meanwhile
                 continue
             yield (
                 above + entry.name,

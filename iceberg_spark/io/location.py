@@ -1,7 +1,7 @@
-"""Locations as table metadata spells them: split, joined, normalised and compared as text.
+"""Locations as in table metadata: split, joined, normalised and compared as text.
 
-A location is kept as it was written. It is never percent-decoded but for http, as Java keeps it:
-Hadoop's Path quotes a `%`, S3FileIO takes the key as it stands.
+A location is kept unchanged. Like in Java it is never percent-decoded, except for http: Hadoop's
+Path quotes a `%`, S3FileIO uses the key unchanged.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _SAME_STORE = {
 
 
 def scheme(location: str) -> str:
-    """Return the scheme of a location, `file` where it has none."""
+    """Return the scheme of a location, `file` if it has none."""
     match = _SCHEME.match(location)
     return match.group(1).lower() if match else LOCAL
 
 
 def store_of(location: str) -> str:
-    """Return the scheme by which a location's store is known: `s3` for `s3a`, and so on."""
-    if location.startswith("/"):  # asked for each of very many files
+    """Return the canonical scheme of a location's store: `s3` for `s3a`, and so on."""
+    if location.startswith("/"):  # a fast path: called for each of very many files
         return LOCAL
     kind = scheme(location)
     return _SAME_STORE.get(kind, kind)
@@ -61,7 +61,7 @@ _ODD = re.compile(r"//|/\.{1,2}(?:/|$)")
 def strip_scheme(location: str) -> str:
     """Return a location without its scheme and, for a local one, without an empty authority.
 
-    A local path has its `..` resolved as text, as Java opens it (Hadoop's Path).
+    `..` in a local path is resolved as text, like Java does (Hadoop's Path).
     """
     match = _SCHEME.match(location)
     if store_of(location) == LOCAL:
@@ -71,7 +71,7 @@ def strip_scheme(location: str) -> str:
 
 
 def is_hadoop(location: str) -> bool:
-    """Return whether a location has a path of its own, apart from its authority, as in Hadoop."""
+    """Return whether a location has a path separate from its authority, as in Hadoop."""
     kind = store_of(location)
     return kind != LOCAL and kind not in _BUCKETS
 
@@ -147,7 +147,7 @@ def join(base: str, *parts: str) -> str:
 
 
 def parent(location: str) -> str:
-    """Return the folder that holds a location."""
+    """Return the parent folder of a location."""
     return location.rstrip("/").rpartition("/")[0]
 
 
@@ -157,7 +157,7 @@ def name(location: str) -> str:
 
 
 def is_absolute(location: str) -> bool:
-    """Return whether a location stands for itself: it has a scheme or starts with a slash."""
+    """Return whether a location is absolute: it has a scheme or starts with a slash."""
     return location.startswith("/") or _SCHEME.match(location) is not None
 
 

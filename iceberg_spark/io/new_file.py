@@ -1,4 +1,4 @@
-"""A new file of any store as writers see it: every error of writing it is one of ours."""
+"""A new file of any store for writers, with every error converted to an IcebergError."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Unfinished(Protocol):
         ...
 
     def flush(self) -> None:
-        """Hand on what is buffered."""
+        """Write what is buffered."""
         ...
 
     def tell(self) -> int:
@@ -62,7 +62,7 @@ class NewFile:
             return self._file.write(data)
 
     def flush(self) -> None:
-        """Hand on what is buffered. Raises StorageError."""
+        """Write what is buffered. Raises StorageError."""
         with self._errors:
             self._file.flush()
 

@@ -1,4 +1,4 @@
-"""obstore's clients for S3, Google and Azure, made from PyIceberg's storage properties."""
+"""obstore's clients for S3, Google and Azure, created from PyIceberg's storage properties."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ENVIRONMENT = (
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy",
     "no_proxy",
 )  # fmt: skip
-"""Where clients look when they are made; whoever sets one later gets another client."""
+"""Environment variables that clients read on creation; they are part of the cache key."""
 _RETRIES = 4
 _LAST_RETRY = 0.7  # of the time that failures in passing are waited for
 _LONGEST = timedelta(hours=1)
@@ -68,7 +68,7 @@ def _can_take(where: str, properties: Mapping[str, str]) -> bool:
 def _bucket(kind: str, where: str) -> str:
     """Return the bucket; of Azure container and host, `container@account.dfs...`, if it has one."""
     bucket = location.strip_scheme(where).partition("/")[0]
-    if not bucket or _NO_NAME.search(bucket):  # a part of the address would go to another object
+    if not bucket or _NO_NAME.search(bucket):  # part of the address would select another object
         raise InvalidInputError(f"Can't open {where}: '{bucket}' is no name of a bucket")
     return bucket if kind == "abfs" else bucket.rpartition("@")[2]
 
@@ -98,7 +98,7 @@ _CLASSES = {"s3": "S3Store", "gs": "GCSStore", "abfs": "AzureStore"}
 
 @dataclass(frozen=True, slots=True)
 class _Arguments:
-    """What a client of obstore is made of."""
+    """Arguments of an obstore client."""
 
     bucket: str
     others: dict[str, Any] = field(repr=False)  # keys are among them
@@ -141,7 +141,7 @@ def _s3(bucket: str, properties: Mapping[str, str], timeout_s: float) -> _Argume
         if profile is not None:
             region = region or profile.region
             keys = {"credential_provider": profile.credentials}
-    # Not every server that speaks S3 knows the deletion of many objects by one request.
+    # Not every S3-compatible server supports deleting many objects by one request.
     keys["disable_bulk_delete"] = True
     virtual = is_true(properties, "s3.force-virtual-addressing")
     arguments = {
@@ -161,7 +161,7 @@ def _with_bucket(endpoint: str, bucket: str) -> str:
 
 
 def _region_of(bucket: str, endpoint: str) -> str | None:
-    """Return a bucket's region, asked of AWS where nothing says it."""
+    """Return a bucket's region, by a request to AWS if it is not configured."""
     if endpoint or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
         return None
     try:

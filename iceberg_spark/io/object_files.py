@@ -14,7 +14,7 @@ from iceberg_spark.io.range_file import RangeFile, Ranges
 
 
 class _Objects(Protocol):
-    """What is asked of the store."""
+    """The methods used of the store."""
 
     def find(self, paths: list[str]) -> dict[str, FileInfo]: ...
     def walk(self, key: str) -> Iterator[tuple[str, FileInfo]]: ...
@@ -24,7 +24,7 @@ class _Objects(Protocol):
 
 
 class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ships no types
-    """Reads objects; whatever would change the store is refused."""
+    """Reads objects; methods that change the store raise an error."""
 
     def __init__(self, objects: _Objects, errors: AbstractContextManager[None]) -> None:
         self._objects = objects
@@ -41,7 +41,7 @@ class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ship
         return "objects"
 
     def normalize_path(self, path: str) -> str:
-        """Return the path as it is."""
+        """Return the path unchanged."""
         return path
 
     def open_input_file(self, path: str) -> pa.NativeFile:
@@ -55,12 +55,12 @@ class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ship
         return self.open_input_file(path)
 
     def get_file_info(self, paths: list[str]) -> list[pafs.FileInfo]:
-        """Return what each path is: an object, the folder of some, or nothing."""
+        """Return the kind of each path: an object, a folder, or nothing."""
         with self._errors:
             return [self._info(path) for path in paths]
 
     def get_file_info_selector(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
-        """Return what lies in a folder."""
+        """Return the content of a folder."""
         root = selector.base_dir.rstrip("/")
         with self._errors:
             if selector.recursive:

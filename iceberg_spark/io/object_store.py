@@ -36,7 +36,7 @@ _UNORDERED = "--x-s3"
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """Objects of one bucket; `client` may repeat what can be repeated, `once()` never does."""
+    """Objects of one bucket; `client` retries what can be retried, `once()` never retries."""
 
     kind: str  # location.store_of
     bucket: str
@@ -53,13 +53,13 @@ class ObjectStore:
         return key_of(where)
 
     def read(self, key: str) -> bytes:
-        """Return a whole object."""
+        """Return the content of an object."""
         answer = obstore.get(self.client, _object(key))
         check_read_whole(key, int(answer.meta["size"]))
         return bytes(answer.bytes())
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
-        """Return those of the objects of one folder that are there, by one listing if it can."""
+        """Return those of the objects of one folder that exist; by one listing if possible."""
         if len(paths) > 1 and self.kind in _LISTS_FROM and not self.bucket.endswith(_UNORDERED):
             infos, unseen = self._listed(paths)
         else:
@@ -70,10 +70,10 @@ class ObjectStore:
         return infos
 
     def _listed(self, paths: Sequence[str]) -> tuple[dict[str, FileInfo], list[str]]:
-        """Return what a listing from the first name on shows, and the names beyond its end.
+        """Return the existing objects of a listing's first page, and the names after its end.
 
-        Stores list in the order of names, a thousand at a time: the first answer is enough,
-        unless others lie between the names.
+        Stores list by name, a thousand per page: the first page is enough, unless other objects are
+        between the names.
         """
         first = min(paths)
         folder = first.rpartition("/")[0]
@@ -82,7 +82,7 @@ class ObjectStore:
         try:
             with suppress(FileNotFoundError), _by_status():  # the bucket
                 chunk = next(iter(listing), ())
-        except OddKeyError:  # it lies among them, and hides them all
+        except OddKeyError:  # an object among them hides them all
             return {}, [key for key in paths if key]
         listed = {meta["path"]: _info(meta["path"], meta) for meta in chunk}
         last = max(listed, default="")
@@ -97,19 +97,19 @@ class ObjectStore:
         return cast(BinaryIO, io.BufferedReader(file, RANGES.least_bytes))
 
     def writer(self, key: str) -> ObjectWriter:
-        """Return a new object that appears when it is closed."""
+        """Return a writer of a new object, which appears on close."""
         return ObjectWriter(self, key)
 
     def put(self, key: str, data: bytes) -> None:
-        """Put a whole object over what is there."""
+        """Write an object, replacing an existing one."""
         obstore.put(self.client, _object(key), data, use_multipart=False)
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Put a whole object where there is none; sent once."""
+        """Create an object that does not exist; sent once."""
         try:
             obstore.put(self.once(), _object(key), data, mode="create", use_multipart=False)
         except exceptions.AlreadyExistsError as error:
-            if self.kind == "s3" and _status(error) == _CONFLICT:  # another is at it: no winner yet
+            if self.kind == "s3" and _status(error) == _CONFLICT:  # concurrent creation, undecided
                 raise ConnectionError(_first_line(error)) from error
             raise FileExistsError(key) from error
         except exceptions.BaseError as error:
@@ -118,17 +118,17 @@ class ObjectStore:
             raise
 
     def remove(self, key: str) -> None:
-        """Delete an object; one that is gone already is fine."""
+        """Delete an object; it may be missing."""
         with suppress(FileNotFoundError):
             obstore.delete(self.client, _object(key))
 
     def remove_many(self, paths: Iterable[str]) -> None:
-        """Delete objects; those that are gone already are fine."""
+        """Delete objects; they may be missing."""
         for key in paths:
             self.remove(key)
 
     def walk(self, key: str) -> Iterator[tuple[str, FileInfo]]:
-        """Yield the path below a folder and the description of each object, recursively."""
+        """Yield the relative path and the description of each object below a folder."""
         root = key.rstrip("/")
         with suppress(FileNotFoundError), _by_status():  # the bucket
             for chunk in obstore.list(self.client, root, chunk_size=_PAGE):
@@ -138,11 +138,11 @@ class ObjectStore:
                         yield below(name, root), _info(name, meta)
 
     def folders(self, key: str) -> list[str]:
-        """Return the names of the folders right below a folder."""
+        """Return the names of the direct subfolders of a folder."""
         return sorted(location.name(name) for name in self._right_below(key)["common_prefixes"])
 
     def files(self, key: str) -> list[tuple[str, FileInfo]]:
-        """Return the names and descriptions of the objects right below a folder."""
+        """Return the names and descriptions of the objects directly in a folder."""
         metas = self._right_below(key)["objects"]
         return [(location.name(meta["path"]), _info(meta["path"], meta)) for meta in metas]
 
@@ -156,14 +156,14 @@ class ObjectStore:
         return pafs.PyFileSystem(ObjectFiles(self, errors))
 
     def ranges(self, key: str) -> _ObjectRanges:
-        """Return what the object's bytes are asked of."""
+        """Return the reader of an object's ranges."""
         return _ObjectRanges(self, key)
 
 
 _PAGE = 1_000
 """Keys in an answer of a store's listing."""
 _LISTS_FROM = frozenset({"s3"})
-"""Stores whose listings start at a name; of the others the client would list all before it."""
+"""Stores whose listings can start at a name; for others the client lists all names before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class _ObjectRanges:
         try:
             answer = obstore.get(self.store.client, self.key, options={"range": byte_range})
         except exceptions.BaseError as error:
-            # For a part of an empty object servers answer 416, the whole, or that 0--1 are there.
+            # For a part of an empty object servers answer 416, the whole object, or a range 0--1.
             if _status(error) != _BEYOND_THE_END and _NO_PART.search(str(error)) is None:
                 raise
             size = int(obstore.head(self.store.client, self.key)["size"])
@@ -258,7 +258,7 @@ class ObjectWriter:
 
     def discard(self) -> None:
         """Give the upload up, and remove the object where the store has it and allows that."""
-        with suppress(Exception):  # whatever the client raises: the first error is told
+        with suppress(Exception):  # whatever the client raises: the first error is reported
             process_of_threads()
             if not self.closed:
                 self._file.__exit__(BrokenPipeError, BrokenPipeError(), None)  # aborts it
@@ -269,7 +269,7 @@ class ObjectWriter:
 
 @contextmanager
 def _by_status() -> Iterator[None]:
-    """Tell a refusal from a failure: errors of uploads, and those of listings, are of one class."""
+    """Distinguish a refusal from a failure: uploads and listings raise one class for both."""
     try:
         yield
     except exceptions.InvalidPathError as error:  # of an object that a listing came upon
@@ -284,9 +284,9 @@ def _by_status() -> Iterator[None]:
 
 
 def _object(key: str) -> str:
-    """Return a key. Raises ValueError for an empty one: its requests are the bucket's own."""
+    """Return a key. Raises ValueError for an empty one: its requests address the bucket itself."""
     if not key:
-        raise ValueError("a bucket is no file")
+        raise ValueError("a bucket is not a file")
     return key
 
 

@@ -1,8 +1,8 @@
-"""Keeps an object store's requests at its own host, wherever its answers redirect.
+"""Keep an object store's requests at its own host, against redirects in its answers.
 
-obstore follows redirects and has no switch for that. To another host it sends a session token of
-S3 as it is, and a signature of Azure in the header Referer. So every host but the store's own is
-reached by a proxy, and nobody can listen where that proxy is.
+obstore follows redirects, and this can't be switched off. It sends another host a session token of
+S3 unchanged, and a signature of Azure in the header Referer. So every host except the store's own
+is reached by a proxy at an address where nobody can listen.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ environment = LazyModule("urllib.request")
 
 REDIRECT_HOSTS = "io.redirect-hosts"
 _NOWHERE = "127.0.0.1:0"
-"""Port 0 stands for "any free port" where one listens, so no connection to it succeeds."""
+"""Port 0 means "any free port" to a listener, so no connection to it succeeds."""
 _KNOWN_KEYS = ("skip_signature", "credential_provider", "access_key_id", "account_key", "sas_key")
-"""Arguments of obstore's stores that hold keys, so that the client asks no other host for some."""
+"""Arguments of obstore's stores that contain keys: with them no other host provides keys."""
 _KEYS_OF_ENVIRONMENT = {
     "s3": ("AWS_ACCESS_KEY_ID",),
     "abfs": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"),
@@ -32,10 +32,10 @@ _KEYS_OF_ENVIRONMENT = {
 def pinned_host(
     store: str, arguments: Mapping[str, Any], properties: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the client's options that refuse redirects to other hosts, none where that can't be.
+    """Return the client's options that refuse redirects to other hosts, {} if that is impossible.
 
     `arguments` are those of obstore's store. Providers redirect among their own hosts. A client
-    that gets its keys from a host, or that needs a proxy, has to reach others.
+    that gets its keys from a host, or that needs a proxy, has to reach other hosts.
     """
     host = urlsplit(arguments.get("endpoint") or arguments.get("base_url") or "").hostname
     if not host or is_provider_host(host) or "proxy_url" in arguments["client_options"]:
@@ -53,7 +53,7 @@ def pinned_host(
 
 
 def _is_plain(host: str) -> bool:
-    """Return whether a client connects to a host as it is written: `127.1` is `127.0.0.1` to it."""
+    """Return whether a client connects to a host unchanged: `127.1` is `127.0.0.1` to it."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Which locations are one place: one key for all spellings of a file, links followed.
+"""Keys of locations: one key for all spellings of a file, links followed.
 
-For saying that a file is still used, so whatever may be one file gets one key. What two keys
-name are surely two files; two files of an object store may share one (`location.normalise`).
+They show that a file is still used, so all spellings that may be one file share a key. Different
+keys mean different files; two files of an object store may share one (`location.normalise`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NO_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class Places:
-    """Keys of locations; folders are resolved once each, so one serves one look at a table."""
+    """Keys of locations; folders are resolved once: use an instance for one pass over a table."""
 
     __slots__ = ("_folders", "_links", "_real")
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
         self._real = RealPaths()
-        self._links: dict[str, str] = {}  # keys of links that are files, and of what they lead to
+        self._links: dict[str, str] = {}  # keys of links to files, and of their targets
 
     def key(self, path: str) -> str:
         """Return the key of one location."""
@@ -81,15 +81,15 @@ class Places:
 
 
 def _without_host(normal: str) -> str:
-    """Return a Hadoop location by its path alone: `hdfs:///a` and `hdfs://nn/a` may be one."""
+    """Return a Hadoop location without host: `hdfs:///a` and `hdfs://nn/a` may be one."""
     kind, _, rest = normal.partition("://")
     return f"{kind}:///{rest.partition('/')[2]}"
 
 
 def _linked_files(folder: str) -> dict[str, str]:
-    """Return the names in a local folder that are links, and where they lead.
+    """Return the names in a local folder that are links, and their targets.
 
-    Raises StorageError where that can't be told: a name that is one must not look like a file.
+    Raises StorageError if that is unknown: a link must not be mistaken for a file.
     """
     try:
         with os.scandir(folder) as entries:

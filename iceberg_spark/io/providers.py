@@ -33,6 +33,6 @@ def check_account_host(path: str, properties: Mapping[str, str]) -> None:
     if not separator or is_provider_host(host) or properties.get(ACCOUNT_HOST, "").lower() == host:
         return
     raise UnsupportedError(
-        f"Can't open {path}: {host} is not a host of Azure, and would get your credentials. If it "
-        f"is yours, set the storage property {ACCOUNT_HOST} to '{host}'"
+        f"Can't open {path}: {host} is not a host of Azure, and would receive your credentials. If "
+        f"it is yours, set the storage property {ACCOUNT_HOST} to '{host}'"
     )

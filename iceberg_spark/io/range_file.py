@@ -16,9 +16,9 @@ from iceberg_spark.io.limits import RANGES
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes of an object from a position on, and the size of the whole object.
+    """Bytes of an object from a position on, and the size of the object.
 
-    `tag` is another where the object's bytes are others; "" where the store has none.
+    `tag` changes with the object's bytes; "" if the store has none.
     """
 
     start: int
@@ -28,7 +28,7 @@ class Part:
 
 
 class Ranges(Protocol):
-    """One object whose ranges can be asked for."""
+    """One object, read by ranges."""
 
     def tail(self, length: int) -> Part:
         """Return the last bytes; fewer of a short object."""
@@ -40,11 +40,11 @@ class Ranges(Protocol):
 
 
 class RangeFile(io.RawIOBase):
-    """A seekable file over an object's ranges; one that is replaced meanwhile is an error.
+    """A seekable file over an object's ranges; replacing the object meanwhile is an error.
 
-    The first request tells the size too: it is for the end where that is what is asked for (a
-    footer), else for what is read. Small reads take more than they need, and large ones are
-    fetched in parts at the same time.
+    The first request also returns the size: it reads the end of the object for a footer, else the
+    requested bytes. Small reads fetch more than they need, and large ones are fetched in parts at
+    the same time.
     """
 
     mode = "rb"
@@ -92,12 +92,12 @@ class RangeFile(io.RawIOBase):
         return len(data)
 
     def read(self, length: int | None = -1) -> Any:
-        """Return bytes from the position on, as many as there are of those asked for."""
+        """Return bytes from the position on, at most as many as requested."""
         count = self.size() - self._position if length is None or length < 0 else length
         return bytes(self._read(count))
 
     def read_buffer(self, length: int | None = -1) -> memoryview:
-        """Return the same as `read` without a copy (Arrow asks for it where a file has it)."""
+        """Return the same as `read` without a copy (Arrow calls it if a file has it)."""
         count = self.size() - self._position if length is None or length < 0 else length
         return self._read(count)
 
@@ -141,7 +141,7 @@ class RangeFile(io.RawIOBase):
         return self._parts[-1].data[:length]
 
     def _fetch_parts(self, length: int) -> memoryview:
-        """Return many bytes, fetched in parts at the same time; they are not kept."""
+        """Return many bytes, fetched in parts at the same time; they are not cached."""
         length = min(length, self.size() - self._position)
         joined = memoryview(bytearray(length))
         starts = range(0, length, RANGES.part_bytes)
@@ -156,12 +156,12 @@ class RangeFile(io.RawIOBase):
         return joined.toreadonly()
 
     def _check(self, part: Part, expected: int) -> None:
-        """Refuse less than was asked for, and bytes of another object than those before."""
+        """Refuse fewer bytes than requested, and bytes of a replaced object."""
         first = self._parts[0] if self._parts else part
         if part.tag != first.tag or part.object_size != first.object_size:
             raise EOFError(f"its {first.object_size} bytes were replaced while they were read")
         if len(part.data) < expected:
-            raise EOFError(f"{expected} bytes were asked for, and {len(part.data)} came")
+            raise EOFError(f"{expected} bytes were requested, and {len(part.data)} received")
 
     def _keep(self, part: Part) -> int:
         """Keep the first answer (a footer, a header) and the last; return the object's size."""

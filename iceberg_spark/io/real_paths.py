@@ -1,4 +1,4 @@
-"""Local folders with links followed, each folder looked at once: tables have thousands of them."""
+"""Local folders with links followed; each folder is resolved once, since tables have thousands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 class RealPaths:
-    """Remembers what folders lead to; so one serves one look at a table."""
+    """Caches resolved folders: use an instance for one pass over a table."""
 
     __slots__ = ("_real_paths",)
 
@@ -14,7 +14,7 @@ class RealPaths:
         self._real_paths: dict[str, str] = {}
 
     def of(self, path: str) -> str:
-        """Return `os.path.realpath` of a path; one without `.`, `..` and `//` is asked once."""
+        """Return `os.path.realpath` of a path; cached unless it contains `.`, `..` or `//`."""
         if not path.startswith("/"):
             return os.path.realpath(path)
         real = self._real_paths.get(path)

@@ -10,8 +10,8 @@ from iceberg_spark.errors import InvalidOptionError, redacted
 from iceberg_spark.spec.secrets import is_secret
 
 _HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
-"""`spark.redaction.regex` as it is by default: the source is asked in a process without the
-session, whose own expression it cannot know."""
+"""The default of `spark.redaction.regex`: a data source runs in a process without the session,
+and can't read the session's own expression."""
 _VARIABLES = (
     "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY",
     "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_TOKEN", "AZURE_CLIENT_SECRET",
@@ -29,7 +29,7 @@ def shown_by_spark(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def secrets_of(properties: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the values among storage properties that must never be shown, the longest first."""
+    """Return the secret values among storage properties, the longest first."""
     secrets = (v for k, v in properties if len(v) >= _SHORTEST_SECRET and is_secret(k, v))
     return tuple(sorted(secrets, key=len, reverse=True))
 
@@ -47,10 +47,10 @@ def blot(text: str, hidden: Iterable[str]) -> str:
 
 
 def cause_without_secrets(error: BaseException, hidden: Iterable[str] = ()) -> BaseException | None:
-    """Return an error as another's cause, None if a text in its own chain holds a secret.
+    """Return an error as another's cause, None if a text in its own chain contains a secret.
 
-    A cause is shown whole with a traceback: a store's driver quotes the answer of the store, and
-    S3 repeats the session token of a request that it refuses.
+    A traceback shows the full cause: a store's driver quotes the answer of the store, and S3
+    repeats the session token of a request that it refuses.
     """
     values = tuple(hidden)
     chain: list[BaseException] = []
@@ -65,13 +65,13 @@ def cause_without_secrets(error: BaseException, hidden: Iterable[str] = ()) -> B
 def refuse_shown_secrets(options: Mapping[str, str]) -> None:
     """Refuse secrets that Spark would show: it writes options into its plan and event log.
 
-    Those whose names `spark.redaction.regex` hides, as it is by default, may stay.
+    Options whose names match the default of `spark.redaction.regex` are allowed.
     """
     shown = shown_by_spark(options)
     if shown:
         what = "the location" if shown[0].lower() == "path" else f"option '{shown[0]}'"
         raise InvalidOptionError(
-            f"A secret in {what} would stand in Spark's plans and event log, since "
+            f"A secret in {what} would be visible in Spark's plans and event log, since "
             "spark.redaction.regex does not hide it. Configure it for a catalog (.pyiceberg.yaml, "
             "PYICEBERG_CATALOG__*) or in the environment of the store's library, or call "
             "iceberg_spark.enable(spark): then options stay out of plans"

@@ -1,4 +1,4 @@
-"""Which server has a location's bucket: the same name may stand for different files elsewhere."""
+"""The server of a location's bucket: elsewhere the same name may stand for different files."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _FOR_A_TIME = ("s3.session-token", "client.session-token")
 
 
 def server_of(where: str, properties: Mapping[str, str]) -> Server:
-    """Return all that says which server has a location's bucket, and by which client.
+    """Return the settings that select the server of a location's bucket, and its client.
 
-    It may hold secrets: never print it. A lasting key counts, since some servers have buckets of
-    one name for each of their tenants; a key for a time does not: it is another one each hour.
+    They may contain secrets: never print them. A permanent key counts, since some servers have
+    buckets of one name per tenant; a temporary key does not, because it changes every hour.
     """
     kind = location.store_of(where)
     if kind in (location.LOCAL, location.MEMORY):
@@ -40,8 +40,8 @@ def server_of(where: str, properties: Mapping[str, str]) -> Server:
 
 
 def stored_at(io: FileIO, path: str) -> Server:
-    """Return what tells a file from another of the same path, for those who keep what they read.
+    """Return a cache key that distinguishes files with the same path on different servers.
 
-    A local path stands for itself.
+    A local path is enough on its own.
     """
     return () if location.is_local(path) else server_of(path, io.properties)

@@ -1,4 +1,4 @@
-"""A folder on this machine's disk for what does not fit in memory."""
+"""A folder on the local disk for data that does not fit in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class SpillFolder:
-    """A folder of its own for what doesn't fit; it goes when nobody holds it any more."""
+    """A folder of its own for spilled data; it is removed with its last reference."""
 
     __slots__ = ("__weakref__", "_number", "path")
 

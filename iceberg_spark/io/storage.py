@@ -1,4 +1,4 @@
-"""The one place where storage is made, in the driver and in tasks."""
+"""The only place that creates storage, in the driver and in tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one store can do, whichever library speaks to it; raises that library's errors."""
+"""The operations of a store, whichever library implements them; errors are the library's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iceberg_spark.io.new_file import Unfinished
 
 
 class OddKeyError(Exception):
-    """A folder holds an object whose name a library has no word for; the message shows it."""
+    """A folder contains an object whose name a library can't represent; the message shows it."""
 
 
 class Store(Protocol):
@@ -29,11 +29,11 @@ class Store(Protocol):
         ...
 
     def read(self, key: str) -> bytes:
-        """Return a whole object."""
+        """Return the content of an object."""
         ...
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
-        """Return those of the objects of one folder that are there."""
+        """Return those of the objects of one folder that exist."""
         ...
 
     def open(self, key: str, errors: AbstractContextManager[None]) -> BinaryIO:
@@ -41,22 +41,22 @@ class Store(Protocol):
         ...
 
     def writer(self, key: str) -> Unfinished:
-        """Return a new object that appears when it is closed."""
+        """Return a writer of a new object, which appears on close."""
         ...
 
     def put(self, key: str, data: bytes) -> None:
-        """Put a whole object over what is there."""
+        """Write an object, replacing an existing one."""
         ...
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Put a whole object where there is none; sent once, never again by the library.
+        """Create an object that does not exist; sent once, never retried by the library.
 
-        Raises FileExistsError, or OSError with ENOSYS where the store has no such operation.
+        Raises FileExistsError, or OSError with ENOSYS if the store has no such operation.
         """
         ...
 
     def remove(self, key: str) -> None:
-        """Delete an object; one that is gone already is fine."""
+        """Delete an object; it may be missing."""
         ...
 
     def remove_many(self, paths: Iterable[str]) -> None:
@@ -64,14 +64,14 @@ class Store(Protocol):
         ...
 
     def walk(self, key: str) -> Iterator[tuple[str, FileInfo]]:
-        """Yield the path below a folder and the description of each object, recursively.
+        """Yield the relative path and the description of each object below a folder.
 
         Raises OddKeyError.
         """
         ...
 
     def folders(self, key: str) -> list[str]:
-        """Return the names of the folders right below a folder. Raises OddKeyError."""
+        """Return the names of the direct subfolders of a folder. Raises OddKeyError."""
         ...
 
     def arrow(self, key: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:
@@ -86,7 +86,7 @@ def below(name: str, root: str) -> str:
 
 
 def exists(store: Store, key: str) -> bool:
-    """Return whether an object is there; a store that can't be asked is an error."""
+    """Return whether an object exists; raises an error if the store can't be reached."""
     return key in store.find([key])
 
 

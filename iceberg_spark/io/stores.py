@@ -1,4 +1,4 @@
-"""Which fsspec file system a location needs, made from PyIceberg's storage properties."""
+"""fsspec file systems of locations, created from PyIceberg's storage properties."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEMORY_LOCK = threading.RLock()
 
 
 class SharedMemoryFiles(MemoryFileSystem):  # type: ignore[misc]  # fsspec ships no types
-    """The memory store with a handle of its own for each reader (fsspec's share one position)."""
+    """The memory store with a separate handle for each reader (fsspec's share one position)."""
 
     def _open(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
         if mode == "rb":
@@ -31,12 +31,12 @@ class SharedMemoryFiles(MemoryFileSystem):  # type: ignore[misc]  # fsspec ships
 def file_system(
     location: str, properties: Mapping[str, str], timeout_s: float, *, once: bool = False
 ) -> Any:
-    """Return the fsspec file system of a location (fsspec keeps one for equal arguments).
+    """Return the fsspec file system of a location (fsspec caches one for equal arguments).
 
-    With `once` the retries of S3's driver are off (aiohttp still repeats after a dead line).
+    With `once` the retries of S3's driver are off (aiohttp still retries after a lost connection).
 
     Raises ImportError for a driver that is not installed, UnsupportedError for a scheme that
-    fsspec does not know.
+    fsspec does not support.
     """
     store = store_of(location)
     if store == MEMORY:
@@ -45,11 +45,11 @@ def file_system(
         kind = fsspec.get_filesystem_class(store)
     except ValueError:
         raise UnsupportedError(
-            f"Can't open {location}: no file system is known for {store}: locations; "
+            f"Can't open {location}: there is no file system for {store}: locations; "
             "fsspec's names are file, memory, s3, gs, abfs, hdfs and others"
         ) from None
     arguments = _ARGUMENTS.get(store, _no_arguments)(properties, timeout_s)
-    if store in _CONDITIONAL_PUT:  # these drivers remember listings, and miss what others commit
+    if store in _CONDITIONAL_PUT:  # their cached listings would hide other writers' commits
         arguments["use_listings_cache"] = False
     from_url = kind._get_kwargs_from_urls(_spelt_for_driver(location))
     options = {key: value for key, value in arguments.items() if value is not None}
@@ -73,10 +73,10 @@ def _spelt_for_driver(location: str) -> str:
 
 
 def creates_atomically(files: Any, store: str) -> bool:
-    """Return whether a driver puts an object only where there is none, in one step.
+    """Return whether a driver creates an object atomically.
 
-    fsspec's own default checks first and writes then, which lets two writers win; the drivers
-    of S3, Google and Azure have a conditional put in the versions whose `pipe_file` knows `mode`.
+    fsspec's default checks first and writes then, which lets two writers win; the drivers of S3,
+    Google and Azure have a conditional put in the versions whose `pipe_file` accepts `mode`.
     """
     if store not in _CONDITIONAL_PUT:
         return False

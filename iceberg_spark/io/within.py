@@ -1,4 +1,4 @@
-"""Work that is given up after some time."""
+"""Run work with a time limit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:
-    """Return what `work` does, or raise TimeoutError; it is left behind then, not stopped.
+    """Return the result of `work`, or raise TimeoutError; the work then continues in background.
 
-    Drivers have no common way to bound the time of a call, and some wait for minutes.
+    Drivers have no common way to limit the time of a call, and some wait for minutes.
     """
     done: list[T] = []
     failed: list[BaseException] = []
