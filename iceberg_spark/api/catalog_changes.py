@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.catalog import CatalogMetadata, Table
 from pyspark.sql.types import StructType
 
-from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.statements.definitions import create_from, default_format
 from iceberg_spark.api.statements.in_catalogs import matching
 from iceberg_spark.api.statements.run import run_command
@@ -19,6 +18,7 @@ from iceberg_spark.api.statements.target import Name, names_ours, new_target
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.classic_session import session_of_catalog
+from iceberg_spark.spark.session.own_methods import uses_original_methods
 from iceberg_spark.spark.session.session_catalogs import catalog_names
 from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
 from iceberg_spark.spark.sql.spark_queries import register_catalogs
@@ -74,7 +74,7 @@ def _about(parameter: str, ours: Method, own: Method, *, in_spark: bool = False)
 
     def answer(self: Any, *given: Any, **named: Any) -> Any:
         written = given[0] if given else named.get(parameter)
-        if asked_by_us():
+        if uses_original_methods():
             return own(self, *given, **named)
         spark = session_of_catalog(self)
         name = read(spark, written)
@@ -208,7 +208,7 @@ def _list_views(spark: SparkSession, name: Name, pattern: str | None = None) -> 
 def _list_catalogs(own: Method) -> Method:
     def list_catalogs(self: Any, pattern: str | None = None) -> list[CatalogMetadata]:
         found = list(own(self, pattern))
-        if asked_by_us():
+        if uses_original_methods():
             return found
         known = {one.name for one in found}
         ours = matching(catalog_names(session_of_catalog(self)), pattern)

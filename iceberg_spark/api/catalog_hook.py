@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from pyspark.sql import SparkSession
 from pyspark.sql.catalog import Column, Database, Table
 
-from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.statements.current import use
 from iceberg_spark.api.statements.in_catalogs import matching, shown_properties
 from iceberg_spark.api.statements.shown_details import table_type
@@ -20,6 +19,7 @@ from iceberg_spark.api.view import View
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.classic_session import session_of_catalog
+from iceberg_spark.spark.session.own_methods import uses_original_methods
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
 from iceberg_spark.spark.sql.statements.listings import Use
 from iceberg_spark.spark.sql.table_names import namespace_parts, table_parts
@@ -49,7 +49,7 @@ def hooked_catalog() -> Mapping[str, Callable[[Method], Method]]:
 def _about_table(ours: Method, own: Method) -> Method:
     def answer(self: Any, tableName: str, dbName: str | None = None) -> Any:  # noqa: N803
         spark = session_of_catalog(self)
-        if asked_by_us():  # what is Spark's own
+        if uses_original_methods():  # what is Spark's own
             return own(self, tableName) if dbName is None else own(self, tableName, dbName)
         try:
             name = _named(spark, tableName, dbName)
@@ -73,7 +73,7 @@ def _named(spark: SparkSession, table: str, database: str | None) -> Name:
 def _about_namespace(ours: Method, own: Method) -> Method:
     def answer(self: Any, dbName: str | None = None, *more: Any, **named: Any) -> Any:  # noqa: N803
         spark = session_of_catalog(self)
-        name = () if asked_by_us() else namespace_parts(spark, dbName)
+        name = () if uses_original_methods() else namespace_parts(spark, dbName)
         if names_ours(spark, name, 2) and "/" not in name[-1]:
             return ours(spark, name, *more, **named)
         return own(self, dbName, *more, **named)
@@ -85,7 +85,7 @@ def _list_databases(own: Method) -> Method:
     def list_databases(self: Any, pattern: str | None = None) -> Any:
         spark = session_of_catalog(self)
         chosen = current_namespace(spark)
-        if chosen is None or asked_by_us():
+        if chosen is None or uses_original_methods():
             return own(self, pattern)
         found = catalog_named(spark, chosen[0]).list_namespaces()
         names = matching([".".join(each) for each in found], pattern)
@@ -97,7 +97,7 @@ def _list_databases(own: Method) -> Method:
 def _current(shown: Callable[[Name], str], own: Method) -> Method:
     def current(self: Any) -> Any:
         chosen = current_namespace(session_of_catalog(self))
-        return own(self) if chosen is None or asked_by_us() else shown(chosen)
+        return own(self) if chosen is None or uses_original_methods() else shown(chosen)
 
     return current
 
@@ -105,7 +105,7 @@ def _current(shown: Callable[[Name], str], own: Method) -> Method:
 def _choosing_catalog(own: Method) -> Method:
     def choose(self: Any, catalogName: str) -> None:  # noqa: N803 - PySpark's name
         spark = session_of_catalog(self)
-        if not asked_by_us() and names_ours(spark, (catalogName,), 1):
+        if not uses_original_methods() and names_ours(spark, (catalogName,), 1):
             use(spark, Use((catalogName,)))
         else:
             own(self, catalogName)
@@ -120,7 +120,7 @@ def _choosing_namespace(own: Method) -> Method:
     def choose(self: Any, dbName: str) -> None:  # noqa: N803 - PySpark's name
         spark = session_of_catalog(self)
         wanted = namespace_parts(spark, dbName)
-        if not asked_by_us() and names_ours(spark, wanted, 2):
+        if not uses_original_methods() and names_ours(spark, wanted, 2):
             use(spark, Use(wanted))
         else:
             own(self, dbName)

@@ -36,7 +36,9 @@ from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.session.option_defaults import session_read_defaults
 from iceberg_spark.spark.session.session_catalogs import session_catalog
+from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
 from iceberg_spark.spark.sql.query import plan_query
+from iceberg_spark.spark.sql.spark_queries import register_catalogs
 from iceberg_spark.spark.sql.table_names import given_parts, name_parts
 from iceberg_spark.spark.sql.table_planner import is_selector, selected
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
@@ -87,11 +89,13 @@ class ReaderHook(AskedHook):
             return _loaded(table, self._asked.options, self._session)
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
-        """Return the native frame of a table, or view, where the catalog is one of ours."""
+        """Return an Iceberg table or view, by Spark where it resolves names itself."""
         name = given_parts(self._session, tableName)
-        if names_ours(self._session, name, 3):
+        by_spark = not self._asked.options and register_catalogs(self._session, tableName)
+        if names_ours(self._session, name, 3) and ("/" in name[-1] or not by_spark):
             return _table_or_view(name, self._asked.options, self._session)
-        frame: DataFrame = self._own.table(tableName)
+        with errors_of_catalogs(self._session):
+            frame: DataFrame = self._own.table(tableName)
         return frame
 
     def changes(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name

@@ -15,6 +15,7 @@ from iceberg_spark.spark.catalyst.file_pruning import STATUS, pruning_failure
 from iceberg_spark.spark.reading.prune_files import prune_in_optimizer
 from iceberg_spark.spark.session.active_session import checked_session, in_session
 from iceberg_spark.spark.session.asked_once import asking_once
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.frames import with_frames
@@ -89,7 +90,7 @@ def _run(spark: SparkSession, query: str, args: Args, frames: Mapping[str, Any])
     except InvalidInputError:
         if mentions_ours(spark, text):
             raise
-        return spark.sql(query, args=args or None, **frames)  # type: ignore[arg-type]
+        return run_sql(spark, query, args, **frames)
     if isinstance(statement, ExecuteImmediate):
         return _execute(spark, statement, text, args)
     return run_statement(spark, statement, text, left, given)
@@ -98,7 +99,7 @@ def _run(spark: SparkSession, query: str, args: Args, frames: Mapping[str, Any])
 def _execute(spark: SparkSession, statement: ExecuteImmediate, text: str, args: Args) -> DataFrame:
     asked = asked_text(spark, statement, text, args)
     if asked is None:
-        return spark.sql(text, args=args or None)  # type: ignore[arg-type]
+        return run_sql(spark, text, args)
     rows = sql(spark, asked)
     return rows if statement.into is None else into_variables(spark, statement.into, rows)
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.catalyst.classic_queries import syntax_error
 from iceberg_spark.spark.session.asked_once import asking_once
+from iceberg_spark.spark.session.own_methods import original_methods, uses_original_methods
 from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
 from iceberg_spark.spark.sql.spark_queries import is_sparks_statement, register_catalogs
 from iceberg_spark.spark.sql.table_names import given_parts
@@ -27,18 +26,15 @@ Method: TypeAlias = Callable[..., DataFrame]
 _EXTENSION = re.compile(r"\s*(CALL|ALTER)\b", re.IGNORECASE)
 """Heads of statements of Iceberg's that Spark's grammar lacks."""
 
-_inside: ContextVar[bool] = ContextVar("iceberg_spark_inside_sql", default=False)
-"""Whether a statement is being carried out: what it asks of Spark itself is Spark's."""
-
 
 def hooked_sql(own: Method) -> Method:
     """Return `SparkSession.sql` that asks us first; `own` is PySpark's."""
 
     def run(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - PySpark's name
-        if _inside.get() or asked_by_us() or not isinstance(sqlQuery, str):
+        if uses_original_methods() or not isinstance(sqlQuery, str):
             return own(self, sqlQuery, args, **kwargs)
         with asking_once(self):
-            with _ours(), _sparks_syntax_errors(self, sqlQuery):
+            with original_methods(), _sparks_syntax_errors(self, sqlQuery):
                 text = with_variables(self, sqlQuery)
                 if about_ours(self, text, args) and not _is_run_by_spark(self, text):
                     return sql_with(self, text, args, kwargs)
@@ -52,7 +48,7 @@ def hooked_table(own: Method) -> Method:
     """Return `SparkSession.table` that reads Iceberg tables, by Spark where it resolves them."""
 
     def table(self: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
-        if _inside.get():
+        if uses_original_methods():
             return own(self, tableName)
         name = given_parts(self, tableName)
         is_place = "/" in name[-1]
@@ -82,12 +78,3 @@ def _sparks_syntax_errors(spark: SparkSession, text: str) -> Iterator[None]:
 
 def _is_run_by_spark(spark: SparkSession, text: str) -> bool:
     return register_catalogs(spark, text) and is_sparks_statement(spark, text)
-
-
-@contextmanager
-def _ours() -> Iterator[None]:
-    token = _inside.set(True)
-    try:
-        yield
-    finally:
-        _inside.reset(token)

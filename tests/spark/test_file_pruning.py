@@ -10,10 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.checkup.session import findings
-from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.spark.catalyst import file_pruning
 from iceberg_spark.spark.catalyst.capabilities import capabilities
-from iceberg_spark.spark.reading import kept_frames, parquet_files, prune_files
+from iceberg_spark.spark.reading import parquet_files, prune_files
 from iceberg_spark.spark.session import compiled_java
 from tests.spark.settings import settings
 
@@ -209,7 +208,6 @@ def test_relations_of_classes_that_are_compiled_again_are_pruned(
 ) -> None:
     compiled_java._object.cache_clear()
     compiled_java._compiled.cache_clear()
-    monkeypatch.setattr(kept_frames, "_frames", DeleteCache())
     parquet_files._known.cache_clear()
     again = ice.load_table(place).scan().to_df(spark).where("id < 5")
     assert files(again) == 1 and again.count() == 5

@@ -351,11 +351,12 @@ def test_disable_undoes_every_patch(any_spark: Any) -> None:
 
     before = methods()
     ice.enable(any_spark)
-    changed = {key for key, found in methods().items() if found is not before[key]}
+    changed = {key for key, method in methods().items() if method is not before.get(key)}
     assert len(changed) >= 14
     ice.disable(any_spark)
     after = methods()
-    assert {key for key, found in after.items() if found is not before[key]} == set()
+    assert after.keys() == before.keys()
+    assert {key for key, method in after.items() if method is not before[key]} == set()
 
 
 def test_fields_inside_go_by_position_with_insert_into_and_by_name_elsewhere(enabled: Any) -> None:

@@ -10,11 +10,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.spark.catalyst import planned_relations
 from iceberg_spark.spark.catalyst.classic_frame import estimated_bytes
 from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
-from iceberg_spark.spark.reading import kept_frames
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from iceberg_spark.spark.session import compiled_java
 from iceberg_spark.spark.session.classic_session import is_connect, java_packages
@@ -152,11 +150,17 @@ def test_a_spark_on_which_this_does_not_fit_joins_the_values(
     names = ("_file", "_pos", "_row_id", "_last_updated_sequence_number", "_deleted")
     expected = rows(table.scan(metadata_columns=names).to_df(spark))
     monkeypatch.setattr(planned_relations, "compiled_object", lambda *_: None)
-    monkeypatch.setattr(kept_frames, "_frames", DeleteCache())
     assert not gives_file_values(spark)
     frame = table.scan(metadata_columns=names, engine="native").to_df(spark)
     assert rows(frame) == expected
     assert "file_size" in frame._jdf.queryExecution().toString()
+
+
+def test_two_frames_of_one_plan_are_joined(spark: SparkSession, tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t")
+    first, second = (table.scan(row_filter="id > 25").to_df(spark) for _ in range(2))
+    pairs = first.join(second, first.id == second.id + 1).select(first.id, second.s).collect()
+    assert sorted(map(tuple, pairs)) == [(27, "s20"), (28, "s20"), (29, "new")]
 
 
 def test_both_kinds_of_sessions_agree(any_spark: Any, tmp_path: Path) -> None:

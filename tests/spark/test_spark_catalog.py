@@ -294,6 +294,21 @@ def test_threads_query_at_the_same_time(session: Any) -> None:
     assert counts == [10] * 4
 
 
+def test_rows_that_the_arrow_engine_would_read_are_counted_from_metadata(session: Any) -> None:
+    session.sql("CREATE TABLE sc.d.orc (id bigint) TBLPROPERTIES ('write.format.default' = 'orc')")
+    session.sql("INSERT INTO sc.d.orc SELECT id FROM range(7)")
+    counted = session.sql("SELECT count(*) FROM sc.d.orc")
+    assert counted.collect()[0][0] == 7
+    assert "MapInArrow" not in counted._jdf.queryExecution().toString()
+    assert rows(session, "SELECT count(*), count(DISTINCT a.id) FROM sc.d.orc a, sc.d.orc") == [
+        (49, 7)
+    ]
+    assert rows(session, "SELECT count(*) FROM sc.d.orc WHERE id > 2") == [(4,)]
+    session.sql("ALTER TABLE sc.d.orc SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    session.sql("DELETE FROM sc.d.orc WHERE id = 3")
+    assert rows(session, "SELECT count(*) FROM sc.d.orc") == [(6,)]
+
+
 def test_a_column_that_spark_has_no_type_for_is_named(session: Any, tmp_path: Path) -> None:
     table = ice.load_catalog("sc").create_table("d.times", pa.schema({"id": pa.int64()}))
     with table.update_schema() as update:

@@ -12,7 +12,6 @@ from sqlglot import exp, parse_one
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError
-from iceberg_spark.spark.sql import constants
 from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.query import plan_query
 from tests.spark.settings import settings
@@ -195,22 +194,6 @@ def test_constants_are_worked_out_anew_where_a_setting_says_otherwise(spark: Any
     assert "2024-01-01T01:00:00" in found[0]
     assert "2023-12-31T16:00:00" in found[1]
     assert found[2] == found[0]
-
-
-def test_constants_with_functions_are_asked_each_time(
-    spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A session may have put its own function in the place of Spark's since."""
-    asked: list[str] = []
-    evaluate = constants._evaluated
-    monkeypatch.setattr(
-        constants, "_evaluated", lambda *given: asked.append(given[1]) or evaluate(*given)
-    )
-    for text, times in (("add_months(date '2024-01-01', 3)", 2), ("41 + 1001", 1)):
-        asked.clear()
-        for _ in range(2):
-            worked_out([parse_one(f"a = {text}", dialect="spark")], spark)
-        assert len(asked) == times, text
 
 
 def test_a_query_asks_its_conditions_once(spark: Any, warehouse: Path) -> None:

@@ -10,6 +10,7 @@ from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.target import catalog_named, default_namespace
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
+from iceberg_spark.spark.session.own_methods import original_methods
 from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
 from iceberg_spark.spark.sql.current_namespace import (
     Name,
@@ -91,7 +92,10 @@ def chooses_ours(spark: SparkSession, statement: Use) -> bool:
     if not is_ours(spark, name[0]):
         return False
     is_known = has_spark_catalog(spark, name[0]) or register_catalogs(spark, name[0])
-    return len(name) > 1 or is_known or not spark.catalog.databaseExists(name[0])
+    if len(name) > 1 or is_known:
+        return True
+    with original_methods():
+        return not spark.catalog.databaseExists(name[0])
 
 
 def check_namespace(spark: SparkSession, name: Name) -> None:

@@ -27,7 +27,7 @@ from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
 from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
 from iceberg_spark.spark.sql.named_relation import folding, relation_of_frame
-from iceberg_spark.spark.sql.parsed_query import parsed_query
+from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.query import Query, SparksTable, plan_query
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.statements.rows import Merge, WhenClause
@@ -101,7 +101,7 @@ def _rows_of(spark: SparkSession, statement: Merge, goes: Landing, moment: int) 
 
 def _queried(spark: SparkSession, query: Query, text: str) -> Collection[str]:
     """Return which clocks without parentheses may be columns: all where a table is Spark's."""
-    parsed = parsed_query(text, session_dialect(spark))
+    parsed = ParsedQuery.of(text, session_dialect(spark))
     if len(parsed.references) > len(query.parts):
         return BARE
     parts = [one for one in query.parts if not isinstance(one, SparksTable)]

@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spark.session.expressions import without_variables
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spec.quoted_name import quoted
 
 TEXT, NUMBER, COUNT, FLAG = StringType(), LongType(), IntegerType(), BooleanType()
@@ -47,7 +48,7 @@ def cast_values(
     if not texts:
         return {}
     named = ", ".join(f"{text} AS {quoted(name)}" for name, text in texts.items())
-    given = spark.sql(f"SELECT {without_variables(named)}")
+    given = run_sql(spark, f"SELECT {without_variables(named)}")
     wanted = {name: kinds[name] for name in texts}
     for field in given.schema.fields:
         if not _becomes(field.dataType, wanted[field.name]):

@@ -32,6 +32,7 @@ from iceberg_spark.api.statements.shown import show
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.spark.session.asked_once import asking_anew
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments, with_versions
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
@@ -143,7 +144,7 @@ def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
         case CachedView(head, name, options):
             query.frame(spark, args).createTempView(quoted(name))
             try:
-                return spark.sql(f"{head} {quoted(name)} {options}")
+                return run_sql(spark, f"{head} {quoted(name)} {options}")
             except BaseException:  # a view that is not kept is not what was asked for
                 spark.catalog.dropTempView(name)
                 raise
@@ -290,7 +291,7 @@ def _explained(spark: SparkSession, text: str, args: Args) -> DataFrame | None:
 
 
 def _by_spark(spark: SparkSession, text: str, args: Args) -> DataFrame:
-    return spark.sql(text, args=args or None)  # type: ignore[arg-type]
+    return run_sql(spark, text, args)
 
 
 def run_command(spark: SparkSession, command: Command) -> DataFrame:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.statements.answers import nothing, values_of
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments, with_expressions
 from iceberg_spark.spark.sql.inner_tables import with_inner_tables
@@ -68,7 +69,7 @@ def into_variables(spark: SparkSession, names: str, rows: DataFrame) -> DataFram
     view = f"iceberg_spark_{uuid.uuid4().hex}"
     rows.createOrReplaceTempView(view)
     try:
-        return spark.sql(f"SET VARIABLE ({names}) = (SELECT * FROM {view})")  # noqa: S608
+        return run_sql(spark, f"SET VARIABLE ({names}) = (SELECT * FROM {view})")  # noqa: S608
     finally:
         spark.catalog.dropTempView(view)
 
@@ -78,5 +79,5 @@ def set_variables(spark: SparkSession, statement: SetVariable, args: Args) -> Da
     with with_inner_tables(spark, [value for _, value in statement.assignments]) as values:
         heads = (head for head, _ in statement.assignments)
         text = "".join(f"{head} {value}" for head, value in zip(heads, values, strict=True))
-        spark.sql(text, args=args or None)  # type: ignore[arg-type]
+        run_sql(spark, text, args)
     return nothing(spark)

@@ -10,6 +10,7 @@ from iceberg_spark.api.statements.shown_partitions import show_partitions
 from iceberg_spark.api.statements.shown_parts import of_whole_table, shown_part
 from iceberg_spark.api.statements.target import table_above, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.sql.statements.listings import (
     DescribeNamespace,
     DescribeTable,
@@ -38,7 +39,7 @@ def _of_catalog(spark: SparkSession, command: Command) -> DataFrame | None:
             return in_catalogs.show_tables(spark, command)
         case ShowTablesExtended(pattern=pattern):
             wanted = shown_tables.text(pattern)
-            sparks = spark.sql(f"SHOW TABLE EXTENDED IN spark_catalog.default LIKE {wanted}")
+            sparks = run_sql(spark, f"SHOW TABLE EXTENDED IN spark_catalog.default LIKE {wanted}")
             return in_catalogs.show_tables_extended(spark, command, sparks)
         case ShowNamespaces():
             return in_catalogs.show_namespaces(spark, command)

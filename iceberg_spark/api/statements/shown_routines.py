@@ -10,6 +10,7 @@ from iceberg_spark.api.statements.procedures import PROCEDURES
 from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.target import catalog_named
 from iceberg_spark.errors import NoSuchNamespaceError
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.sql.functions import FUNCTION_NAMES
 from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
 
@@ -38,7 +39,7 @@ def show_functions(spark: SparkSession, statement: ShowFunctions) -> DataFrame:
         functions = matching(list(FUNCTION_NAMES), statement.pattern) if has_functions else []
         names += [shown_name((*statement.namespace, name)) for name in functions]
     if statement.scope != "user":
-        sparks = [row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()]
+        sparks = [row[0] for row in run_sql(spark, "SHOW SYSTEM FUNCTIONS").collect()]
         names += matching(sparks, statement.pattern)
     return rows_of(spark, "function string", [(name,) for name in sorted(names)])
 

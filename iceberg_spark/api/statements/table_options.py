@@ -10,6 +10,7 @@ from pyspark.sql.types import AtomicType, BinaryType, DataType
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.expressions import without_variables
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, is_path
 from iceberg_spark.spark.sql.statements.properties import Option
 
@@ -45,7 +46,7 @@ def _worked_out(spark: SparkSession, asked: Mapping[str, str]) -> dict[str, str]
         return {}
     names = {f"_{place}": key for place, key in enumerate(asked)}
     terms = ", ".join(f"{asked[key]} AS {name}" for name, key in names.items())
-    given = spark.sql(f"SELECT {without_variables(terms)}")
+    given = run_sql(spark, f"SELECT {without_variables(terms)}")
     for field in given.schema.fields:
         if not _has_text(field.dataType):
             raise _refused(names[field.name], asked)

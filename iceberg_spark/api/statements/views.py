@@ -22,6 +22,7 @@ from iceberg_spark.errors import (
     ViewAlreadyExistsError,
 )
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.redaction import without_secrets
 from iceberg_spark.spark.sql.current_namespace import begins_with_catalog, current_namespace
 from iceberg_spark.spark.sql.statements.listings import (
@@ -129,7 +130,7 @@ def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
     except UnsupportedError:
         rows = []
     like = "" if statement.pattern is None else f" LIKE {text(statement.pattern)}"
-    listed = spark.sql(f"SHOW VIEWS IN spark_catalog.default{like}").collect()
+    listed = run_sql(spark, f"SHOW VIEWS IN spark_catalog.default{like}").collect()
     rows += [tuple(row) for row in listed if row.isTemporary]
     return rows_of(spark, "namespace string, viewName string, isTemporary boolean", rows)
 

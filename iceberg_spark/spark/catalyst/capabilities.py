@@ -13,7 +13,6 @@ _SOURCES: Mapping[str, str] = {
     "filters by keys": "KeyFilters",
     "file pruning in the optimizer": "FilePruning",
     "tables resolved by Spark": "IcebergCatalog",
-    "queries over DataFrames in one plan": "FrameQueries",
 }
 """Each capability, and the Java source next to this module that it needs.
 

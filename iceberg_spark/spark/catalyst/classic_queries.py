@@ -1,13 +1,10 @@
-"""Queries over frames under names, and unions of a type, as plans that classic Spark makes at once.
-
-What PySpark does for each frame (a view is made and dropped, a union is analysed) takes Spark some
-milliseconds each; in `FrameQueries.java` frames become part of a plan, which is analysed once.
-"""
+"""Unions of DataFrames as one type, aliases of several parts, and errors of Spark's parser."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeAlias
 
 from pyspark.errors import ParseException
@@ -20,9 +17,7 @@ from iceberg_spark.spark.session.classic_session import (
     java_list,
     java_static,
 )
-from iceberg_spark.spark.session.compiled_java import compiled_object
 
-_CLASS = "FrameQueries"
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 
 
@@ -39,16 +34,7 @@ class TypedRows:
         It is a union, which has the session and the field metadata of its first member, here one
         without rows, which the optimizer drops.
         """
-        java = compiled_object(session, _CLASS, __package__)
-        if java is None:
-            frame = session.range(1).where("false").select().to(self.kind)
-            for one in self.frames:
-                frame = frame.union(one)
-            return frame
-        inside: Any = session
-        frames = list(_of_java(self.frames))
-        given = frames[0] if len(frames) == 1 else java_list(session, frames)
-        return DataFrame(java.union(inside._jsparkSession, self.kind.json(), given), session)
+        return reduce(DataFrame.union, self.frames, _empty_frame(session, self.kind))
 
 
 Rows: TypeAlias = DataFrame | TypedRows
@@ -59,30 +45,12 @@ def frame_of(rows: Rows, session: SparkSession) -> DataFrame:
     return rows.frame(session) if isinstance(rows, TypedRows) else rows
 
 
-def query_of_frames(
-    session: SparkSession, text: str, tables: Mapping[str, Rows]
-) -> DataFrame | None:
-    """Return a query's frame, in whose text each name is named once and means a frame.
-
-    None over Connect, and for what Spark takes for a script. Raises what `session.sql` does.
-    """
-    java = compiled_object(session, _CLASS, __package__)
-    if java is None:
-        return None
+def _empty_frame(session: SparkSession, kind: StructType) -> DataFrame:
+    if is_connect(session):
+        return session.range(1).where("false").select().to(kind)
     inside: Any = session
-    named: list[str] = []
-    frames: list[DataFrame] = []
-    for name, rows in tables.items():
-        match rows:
-            case TypedRows(kind, each):
-                named.append(f"{name} {len(each)} {kind.json()}")
-                frames += each
-            case frame:
-                named.append(name)
-                frames.append(frame)
-    given = java_list(session, _of_java(frames))
-    found = java.query(inside._jsparkSession, text, "\n".join(named), given)
-    return None if found is None else DataFrame(found, session)
+    java = inside._jsparkSession.parseDataType(kind.json())
+    return frame_of_plan(session, _companion(session, "LocalRelation").apply(java))
 
 
 def syntax_error(session: SparkSession, text: str) -> ParseException | None:

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.session.active_session import needed_session
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.write.hive_paths import HIVE_NULL
 
@@ -39,7 +40,7 @@ def source_table(
     Parquet, ORC and Avro.
     """
     session = needed_session(spark)
-    rows = session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    rows = run_sql(session, f"DESCRIBE TABLE EXTENDED {name}").collect()
     found = {row["col_name"]: row["data_type"] for row in rows}
     provider = str(found.get("Provider", "")).lower()
     if provider not in ROW_FORMAT_NAMES:

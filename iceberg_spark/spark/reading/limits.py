@@ -67,26 +67,9 @@ class NarrowingLimits:
     """Files of all relations that are kept for it, 200 bytes each, about, ..."""
     kept_relations: int = 256
     """... and relations, each with the metadata of its table."""
-    kept_frames: int = 32
-    """Frames of which it is kept which files they need: each holds its plan, in Java."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeptLimits:
-    """What of frames is kept for who makes them again; bytes in the driver's JVM, about."""
-
-    frame_bytes: int = 64 * 1024 * 1024
-    """Bytes of all of them; larger frames are not kept."""
-    plan_bytes: int = 1024 * 1024
-    """Bytes that one counts for at least, so that they are 64 at most; ..."""
-    file_bytes: int = 512
-    """... for each of its files, ..."""
-    key_bytes: int = 32
-    """... and for each key of its equality deletes."""
 
 
 NATIVE = NativeLimits()
 FOOTERS = FooterLimits()
 CHANGES = ChangeLimits()
 NARROWING = NarrowingLimits()
-KEPT = KeptLimits()

@@ -24,7 +24,6 @@ from iceberg_spark.spark.reading.engine_choice import (
     rows_of,
 )
 from iceberg_spark.spark.reading.frame_type import nullable
-from iceberg_spark.spark.reading.kept_frames import kept_frames
 from iceberg_spark.spark.reading.misread_files import find_misread
 from iceberg_spark.spark.reading.parquet_relation import relation
 from iceberg_spark.spark.reading.prune_files import prune_in_optimizer
@@ -79,7 +78,7 @@ def plan_rows(
         is_native = groups and all(group.engine == "native" for group in groups)
         return _relations(plan, groups, spark, filters=filters) if is_native else None
 
-    frames = None if engine == "arrow" else kept_frames(plan, spark, natively, filters=filters)
+    frames = None if engine == "arrow" else natively()
     if frames is None:
         return _mixed(plan, groups, spark, engine, split, filters=filters)
     # The type is said once more, so that no field id of a relation is seen.

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.spark.session.asked_once import asking_anew, once
+from iceberg_spark.spark.session.asked_once import once
 from iceberg_spark.spark.session.compiled_java import compiled_object
 
 _CLASS = "LongTexts"
@@ -37,15 +37,6 @@ def settings_text(session: SparkSession) -> str | None:
     if conf is None:
         return None
     return once(session, "settings", lambda: java_text(session, conf.getAllAsJava()))
-
-
-def still_says(session: SparkSession, settings: str | None) -> bool:
-    """Return whether a session's settings are those that it named before.
-
-    Another thread may change them while a statement is planned: what is made then isn't kept.
-    """
-    with asking_anew():
-        return settings_text(session) == settings
 
 
 def _whole(said: Any) -> str:

@@ -17,9 +17,10 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.adapt.type_text import type_text
 from iceberg_spark.spark.session.expressions import without_variables
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.options_clauses import options_clauses
-from iceberg_spark.spark.sql.parsed_query import parsed_query
+from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.query import Args
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
@@ -68,7 +69,7 @@ def with_versions(spark: SparkSession, text: str, args: Args) -> tuple[str, Args
     dialect = session_dialect(spark)
     if _AS_OF.search(text) is None and not options_clauses(text, dialect):
         return text, args
-    parsed = parsed_query(text, dialect)
+    parsed = ParsedQuery.of(text, dialect)
     clauses = [(one.name_end, one.end) for one in parsed.references if one.end > one.name_end]
     text, tokens = parsed.text, tokens_of(parsed.text, dialect)
     every = (
@@ -216,7 +217,7 @@ def _literals(
     if not markers:
         return []
     asked = ", ".join(f"{marker} AS c{place}" for place, marker in enumerate(markers))
-    found = spark.sql(f"SELECT {without_variables(asked)}", args=args or None)  # type: ignore[arg-type]
+    found = run_sql(spark, f"SELECT {without_variables(asked)}", args)
     kinds = [field.dataType for field in found.schema.fields]
     columns = found.toArrow().columns
     return [

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -18,11 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from iceberg_spark.expr.parse_literal import RESOLVED, is_literal
-from iceberg_spark.read.delete_cache import DeleteCache
-from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.expressions import without_variables
-from iceberg_spark.spark.session.long_texts import settings_text, still_says
-from iceberg_spark.spark.sql.limits import PARSING
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 
 _MARKS = frozenset("\\'\"$")
@@ -37,24 +33,6 @@ _CONSTANT = (
 _OF_NOW = (exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp)
 _FIXED = re.compile(r"\s*[-+]?(\d{4,}-.*|[\d.]+([eE][-+]?\d+)?)\s*$")
 """Texts of numbers, dates and moments; neither words (`today`) nor a time of the day alone."""
-_BY_NAME = (exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.AddMonths)
-"""Functions: a session may put its own in their place, at any time."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Constants, and all that a classic session's settings say about how they are worked out.
-
-    The settings may hold secrets.
-    """
-
-    columns: str
-    settings: str = field(repr=False)
-    time_zone: str | None
-
-
-_kept = DeleteCache(PARSING.constants)
-"""The values of the last few lists of constants; in Spark each takes some milliseconds."""
 
 
 def worked_out(conditions: Sequence[Node], spark: SparkSession, *, now: bool = False) -> list[Node]:
@@ -69,40 +47,17 @@ def worked_out(conditions: Sequence[Node], spark: SparkSession, *, now: bool = F
     if not parts:
         return copies
     columns = ", ".join(f"{_text(part)} AS c{at}" for at, part in enumerate(parts))
-    by_name = any(isinstance(one, _BY_NAME) for part in parts for one in part.walk())
-    literals = _evaluated(spark, columns) if by_name or now else _asked(spark, columns)
-    for part, literal in zip(parts, literals, strict=False):
+    for part, literal in zip(parts, _evaluated(spark, columns), strict=False):
         if literal is not None:
             part.replace(literal.copy())
     return copies
-
-
-def has_constants(conditions: Iterable[Node]) -> bool:
-    """Return whether `worked_out` would ask Spark about some part of conditions."""
-    return any(_constant_parts(one, _CONSTANT) for one in conditions)
-
-
-def _asked(spark: SparkSession, columns: str) -> Sequence[Node | None]:
-    """Return the values of columns as literals, none where Spark can't work one of them out."""
-    settings = settings_text(spark)
-    if settings is None:
-        return _evaluated(spark, columns)
-    asked = _Asked(columns, settings, session_time_zone(spark))
-
-    def counted() -> tuple[Sequence[Node | None], int]:
-        found = _evaluated(spark, columns)
-        is_kept = found and still_says(spark, settings)  # what failed may not fail again
-        return found, 1 if is_kept else PARSING.constants + 1
-
-    found: Sequence[Node | None] = _kept.get_or_load(asked, counted)
-    return found
 
 
 def _evaluated(spark: SparkSession, columns: str) -> Sequence[Node | None]:
     try:
         # Of rows in memory the optimizer makes such a row itself, where `SELECT` alone is a job.
         text = f"SELECT {without_variables(columns)} FROM VALUES (0)"  # noqa: S608
-        return _literals(spark.sql(text))
+        return _literals(run_sql(spark, text))
     except (PySparkException, pa.ArrowException):
         return ()
 

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError
 from iceberg_spark.spark.catalyst.spark_catalog import use_in_spark
 from iceberg_spark.spark.session.classic_session import session_key
+from iceberg_spark.spark.session.own_methods import original_methods
 from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
 from iceberg_spark.spec.quoted_name import quoted
 
@@ -86,6 +87,7 @@ def begins_with_catalog(session: SparkSession, name: Name) -> bool:
 
 def _is_temporary_view(session: SparkSession, name: str) -> bool:
     try:
-        return bool(session.catalog.getTable(quoted(name)).isTemporary)
+        with original_methods():
+            return bool(session.catalog.getTable(quoted(name)).isTemporary)
     except AnalysisException:
         return False

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.catalyst.column_texts import column_text
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import sql_literal
 
@@ -74,6 +75,6 @@ def _text(spark: SparkSession, value: Any, how: str) -> str:
 
 
 def _literal(spark: SparkSession, value: Any) -> str:
-    found = spark.sql("SELECT :value AS c", args={"value": value})
+    found = run_sql(spark, "SELECT :value AS c", {"value": value})
     kind = found.schema.fields[0].dataType
     return sql_literal(kind, found.toArrow().column(0)[0], session_dialect(spark))

@@ -15,7 +15,7 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.named_relation import folding, named_relation
 from iceberg_spark.spark.sql.own_names import Around, Naming
-from iceberg_spark.spark.sql.parsed_query import parsed_query
+from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
 from iceberg_spark.spark.sql.relations import Relation
@@ -109,7 +109,7 @@ def _naming(spark: SparkSession, text: str, around: Around) -> Naming | None:
     dialect, fold = session_dialect(spark), folding(is_case_sensitive(spark))
     if not around.concerns(text, dialect, fold):
         return None
-    parsed = parsed_query(f"{_BEFORE}{text}", dialect)
+    parsed = ParsedQuery.of(f"{_BEFORE}{text}", dialect)
     relation_of = partial(named_relation, spark, fold=fold)
     inside = [relation_of(one) for one in parsed.references]
     wholes = [one.whole for one in (*inside, *around.relations) if one.is_ours]

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import Args
@@ -94,7 +95,7 @@ def _name(spark: SparkSession, clause: _Clause, args: Args, dialect: Dialect) ->
     said: object = probe.string() if probe.sees_string() else None
     if said is None or not probe.at_end:
         asked = f"SELECT {clause.inner.fresh().rest()} AS name"
-        said = spark.sql(asked, args=args or None).toArrow().column(0)[0].as_py()  # type: ignore[arg-type]
+        said = run_sql(spark, asked, args).toArrow().column(0)[0].as_py()
     if not isinstance(said, str):
         raise InvalidInputError(f"{_WORD}(...) needs a text, not {said!r}")
     parts = Cursor(said, tokens_of(said, dialect), dialect)

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType as SparksStruct
 
+from iceberg_spark.spark.session.own_methods import original_methods
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.sql.current_namespace import current_namespace, whole_name
 from iceberg_spark.spark.sql.qualifiers import Name
@@ -86,5 +87,6 @@ def _possible_name(spark: SparkSession, parts: Name) -> Name:
     whole = whole_name(spark, parts)
     if len(whole) > 2 or current_namespace(spark) is not None:
         return whole
-    catalog = spark.catalog.currentCatalog()
-    return (catalog, *((spark.catalog.currentDatabase(),) if len(whole) == 1 else ()), *whole)
+    with original_methods():
+        catalog = spark.catalog.currentCatalog()
+        return (catalog, *((spark.catalog.currentDatabase(),) if len(whole) == 1 else ()), *whole)

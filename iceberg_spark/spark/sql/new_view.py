@@ -13,7 +13,7 @@ from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.session_dialect import OWN_FUNCTIONS, session_dialect
-from iceberg_spark.spark.sql.parsed_query import parsed_query
+from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.view_names import ViewNames
 from iceberg_spark.spec.schema import Schema
@@ -53,7 +53,7 @@ def analysed_view(
 
 def _refuse_temporary_functions(spark: SparkSession, text: str) -> None:
     """Refuse functions that no other session has (Spark: INVALID_TEMP_OBJ_REFERENCE)."""
-    root = parsed_query(text, session_dialect(spark)).tree.root
+    root = ParsedQuery.of(text, session_dialect(spark)).tree.root
     called = {node.name for node in root.find_all(exp.Anonymous)}
     for name in sorted(called):
         try:

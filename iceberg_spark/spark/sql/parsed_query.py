@@ -1,16 +1,11 @@
-"""A query's text as a tree with the tables that it names; the last few are kept.
-
-The same texts are run again and again, and reading one takes Python milliseconds.
-"""
+"""A query's text as a tree, with the tables that it names."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Self
 
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.spark.sql.limits import PARSING
 from iceberg_spark.spark.sql.pushdown import QueryTree
 from iceberg_spark.spark.sql.references import (
     TableReference,
@@ -43,17 +38,3 @@ class ParsedQuery:
         references = tuple(table_references(root, read, dialect))
         is_other = is_rewritten(read, dialect, references)
         return cls(read, dialect, QueryTree.of(root, read), references, is_other)
-
-
-def parsed_query(text: str, dialect: Dialect) -> ParsedQuery:
-    """Return a text parsed, or what was parsed of it before."""
-    if len(text) > PARSING.longest_kept:
-        return ParsedQuery.of(text, dialect)
-    # Kept for every session, so without what is asked of one.
-    kept = _kept(text, replace(dialect, is_replaced=None))
-    return kept if dialect.is_replaced is None else replace(kept, dialect=dialect)
-
-
-@lru_cache(maxsize=PARSING.kept)
-def _kept(text: str, dialect: Dialect) -> ParsedQuery:
-    return ParsedQuery.of(text, dialect)

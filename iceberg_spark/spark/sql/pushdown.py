@@ -8,13 +8,12 @@ nothing taken here decides about rows that it would have kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias, TypeVar
 
 from sqlglot import exp
 
-from iceberg_spark.spark.sql.limits import PARSING
 from iceberg_spark.spark.sql.references import TableReference
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
@@ -48,8 +47,7 @@ class QueryTree:
     names where sqlglot knows a function, or a unit, of that name (`current_user`); `relations` the
     names of tables, parts of these, and aliases; `stars` all that stand for columns, `pivoted` the
     SELECTs that turn rows into columns; `names_at_run_time`: a column may be named by a text
-    (Spark's IDENTIFIER clause). `kept` are answers of before: a dashboard asks the same again and
-    again.
+    (Spark's IDENTIFIER clause).
     """
 
     root: Node
@@ -59,7 +57,6 @@ class QueryTree:
     stars: tuple[Node, ...]
     pivoted: tuple[Node, ...]
     names_at_run_time: bool
-    kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, root: Node, text: str) -> Self:
@@ -85,17 +82,6 @@ class QueryTree:
                     continue
         names = frozenset(identifiers), words, tuple(relations)
         return cls(root, *names, tuple(stars), tuple(pivoted), at_run_time)
-
-    def once(self, asked: Hashable, answer: Callable[[], Answer]) -> Answer:
-        """Return an answer, the one of before to what was asked before."""
-        known: Answer | None = self.kept.get(asked)
-        if known is not None:
-            return known
-        found = answer()
-        if len(self.kept) >= PARSING.kept_answers:
-            self.kept.clear()
-        self.kept[asked] = found
-        return found
 
     def names(self, column: str) -> bool:
         """Return whether a column's name stands in the query as a name."""
@@ -142,13 +128,6 @@ def conditions(
     A table on the side of an outer join that is filled with nulls takes only conjuncts of its
     own ON: rows that WHERE drops may be what keeps the other side's rows from being filled.
     """
-    asked = reference, frozenset(columns), case_sensitive
-    return tree.once(asked, lambda: _conditions(tree, *asked))
-
-
-def _conditions(
-    tree: QueryTree, reference: TableReference, columns: Collection[str], case_sensitive: bool
-) -> Conditions:
     select = select_of(reference)
     if select is None or reference.node.args.get("sample") or tree.is_pivoted(select):
         return Conditions()

@@ -21,15 +21,16 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.catalyst.classic_frame import is_deterministic
-from iceberg_spark.spark.catalyst.classic_queries import Rows, frame_of, query_of_frames
+from iceberg_spark.spark.catalyst.classic_queries import Rows, frame_of
 from iceberg_spark.spark.catalyst.spark_catalog import registered_catalogs
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.functions import with_functions
 from iceberg_spark.spark.sql.hidden_columns import Hidden, stars_without
 from iceberg_spark.spark.sql.named_relation import folding, named_relation, relation_of_ours
 from iceberg_spark.spark.sql.own_names import Around, Naming, OwnNames
-from iceberg_spark.spark.sql.parsed_query import parsed_query
+from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.pushdown import select_of
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Relation
@@ -134,11 +135,6 @@ class Query:
         `before` stands before it, like EXPLAIN; `given` are frames that it names.
         """
         tables = self._rows(spark)
-        is_bare = not (args or before or given or _TABLE in self.text)
-        if tables and is_bare:
-            found = query_of_frames(spark, self._with_names(str, str), tables)
-            if found is not None:
-                return found
         frames = {
             **(given or {}),
             **{name: frame_of(rows, spark) for name, rows in tables.items()},
@@ -146,8 +142,7 @@ class Query:
         text = before + self._with_names(_escaped if frames else str, "{{{}}}".format)
         for name in given or ():  # names that nothing else has
             text = text.replace(name, f"{{{name}}}")
-        values = dict(args) if isinstance(args, Mapping) else list(args or ())
-        return spark.sql(text, args=values or None, **frames)
+        return run_sql(spark, text, args, **frames)
 
     def _rows(self, spark: SparkSession) -> dict[str, Rows]:
         """Return the rows of tables and views, by the names that they get in the text.
@@ -209,7 +204,7 @@ def plan_query(
     if names is not None:
         text = with_functions(spark, text, of_view=True)
     try:
-        parsed = parsed_query(text, session_dialect(spark))
+        parsed = ParsedQuery.of(text, session_dialect(spark))
     except UnreadableTextError:
         if names is not None or around is not _NOTHING_AROUND or not registered_catalogs(spark):
             raise

@@ -12,7 +12,7 @@ from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.errors import IcebergError, InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And, Unbound
-from iceberg_spark.expr.parse import calls_functions, predicate
+from iceberg_spark.expr.parse import predicate
 from iceberg_spark.expr.parse_variant import variant_predicate
 from iceberg_spark.expr.variant_filter import VariantFilter, variant_filter
 from iceberg_spark.inspect.names import MetadataTable
@@ -35,8 +35,9 @@ from iceberg_spark.spark.reading.plan_frame import plan_rows
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.session.asked_once import setting
 from iceberg_spark.spark.session.option_defaults import session_read_defaults
+from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.sql.asked_options import asked_by_options
-from iceberg_spark.spark.sql.constants import has_constants, worked_out
+from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.hidden_columns import hidden_columns
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.pushdown import Conditions, conditions, needed_columns
@@ -280,12 +281,7 @@ class TablePlanner:
         if asked.is_read_otherwise:
             texts = (one.text for one in found.taken)
             return _Understood(left_out=(*found.left_out, *texts))
-        if calls_functions(parsed.text) or has_constants([one.node for one in found.taken]):
-            return self._understood(found, schema, request)  # Spark is asked each time
-        return parsed.tree.once(
-            (self.reference, schema, tuple(names), case, request.time_zone),
-            lambda: self._understood(found, schema, request),
-        )
+        return self._understood(found, schema, request)
 
     def _understood(self, found: Conditions, schema: Schema, request: ScanRequest) -> _Understood:
         asked, parsed = self.asked, self.asked.parsed
@@ -328,7 +324,7 @@ class TablePlanner:
         if moment[:1] in PARAMETERS:
             raise InvalidInputError(f"AS OF {moment}: give the value of that parameter")
         asked = f"SELECT unix_millis(cast({moment} AS timestamp_ltz))"
-        ((millis,),) = self.asked.spark.sql(asked).collect()
+        ((millis,),) = run_sql(self.asked.spark, asked).collect()
         if millis is None:
             raise InvalidInputError(f"TIMESTAMP AS OF {moment}: that is NULL, and no moment")
         return {"as_of_timestamp_ms": int(millis)}

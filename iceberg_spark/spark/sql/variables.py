@@ -7,6 +7,7 @@ import re
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.own_methods import run_sql
 
 _VARIABLE = re.compile(r"\$\{(?:(\w+?):)?(\S+?)\}")
 _SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
@@ -40,5 +41,5 @@ def _value(spark: SparkSession, found: re.Match[str]) -> str:
     if kind not in _SERVERS:
         return found.group()
     text = f"SELECT java_method('java.lang.System', '{_SERVERS[kind]}', :name)"
-    value = spark.sql(text, args={"name": name}).toArrow().column(0)[0].as_py()
+    value = run_sql(spark, text, {"name": name}).toArrow().column(0)[0].as_py()
     return found.group() if value == "null" else str(value)  # what Java's null is as text
