@@ -16,6 +16,8 @@ PAGES = (
     "docs/history.md",
     "docs/metadata-tables.md",
     "docs/maintenance.md",
+    "docs/schedule-maintenance.md",
+    "docs/migrate.md",
     "docs/lineage.md",
     "docs/settings.md",
     "docs/sql.md",

@@ -10,7 +10,7 @@ import iceberg_spark as ice
 from tests.documentation import PAGES, blocks, is_sql, needs_spark, run
 
 WITH_SPARK = [page for page in PAGES if any(needs_spark(block) for block in blocks(page))]
-OF_EVENTS = ("docs/reading.md", "docs/metadata-tables.md")
+OF_EVENTS = ("docs/reading.md", "docs/metadata-tables.md", "docs/schedule-maintenance.md")
 """Pages whose SQL is about a table that another page makes."""
 
 
