@@ -57,10 +57,10 @@ def null_column(rows: int, kind: pa.DataType) -> pa.Array:
     """Return a column of nulls; required fields of a null struct are none (`without_nulls`)."""
     if not pa.types.is_struct(kind):
         return pa.nulls(rows, kind)
-    inner = [null_column(rows, one.type) for one in kind]
+    inner = [null_column(rows, field.type) for field in kind]
     children = [
-        child if one.nullable else without_nulls(child)
-        for one, child in zip(kind, inner, strict=True)
+        child if field.nullable else without_nulls(child)
+        for field, child in zip(kind, inner, strict=True)
     ]
     return struct_of(rows, children, kind, pa.nulls(rows, pa.bool_()))
 
@@ -207,8 +207,10 @@ def _plain_map(array: pa.MapArray) -> pa.MapArray:
     kind = pa.map_(
         array.type.key_field.with_type(keys.type), array.type.item_field.with_type(items.type)
     )
-    made = struct_of(len(keys), (keys, items), pa.struct([kind.key_field, kind.item_field]))
-    return map_list(array, lambda _: made, kind)
+    plain_entries = struct_of(
+        len(keys), (keys, items), pa.struct([kind.key_field, kind.item_field])
+    )
+    return map_list(array, lambda _: plain_entries, kind)
 
 
 def with_offsets(array: pa.Array) -> pa.Array:

@@ -24,7 +24,7 @@ def default_array(field: t.NestedField, rows: int, *, written: bool, path: str =
     if value is None:
         return null_column(rows, kind)
     if isinstance(field.field_type, t.StructType):
-        inner = [default_array(one, rows, written=written) for one in field.field_type.fields]
+        inner = [default_array(child, rows, written=written) for child in field.field_type.fields]
         return struct_of(rows, inner, kind)
     if not isinstance(field.field_type, t.ListType | t.MapType):
         return pa.repeat(to_scalar(field.field_type, value), rows)
@@ -41,21 +41,26 @@ def _nested(kind: t.IcebergType, value: Any, *, written: bool) -> Any:
         case _ if value is None:
             return None
         case t.StructType(fields=fields):
-            given: Mapping[int, Any] = dict(value)
+            values: Mapping[int, Any] = dict(value)
             return {
-                one.name: _nested(
-                    one.field_type,
-                    given.get(one.field_id, one.write_default if written else one.initial_default),
+                child.name: _nested(
+                    child.field_type,
+                    values.get(
+                        child.field_id, child.write_default if written else child.initial_default
+                    ),
                     written=written,
                 )
-                for one in fields
+                for child in fields
             }
         case t.ListType(element_type=element):
             return [_nested(element, part, written=written) for part in value]
         case t.MapType(key_type=key, value_type=item):
             return [
-                (_nested(key, one, written=written), _nested(item, other, written=written))
-                for one, other in value
+                (
+                    _nested(key, entry_key, written=written),
+                    _nested(item, entry_value, written=written),
+                )
+                for entry_key, entry_value in value
             ]
         case t.UUIDType():
             return value.bytes

@@ -22,5 +22,5 @@ def distinct(numbers: npt.NDArray[N]) -> npt.NDArray[N]:
     first = np.empty(len(ordered), bool)
     first[0] = True
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    found: npt.NDArray[N] = ordered[first]
-    return found
+    unique: npt.NDArray[N] = ordered[first]
+    return unique

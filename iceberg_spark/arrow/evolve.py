@@ -62,31 +62,31 @@ class Evolution:
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch with exactly `schema`; columns that are right already are shared."""
         rows = batch.num_rows
-        given = batch.columns  # makes all of them each time it is asked
-        columns = [_column(source, given, rows) for source in self.sources]
-        return batch_of(rows, columns, self.schema)
+        columns = batch.columns  # makes all of them each time it is asked
+        evolved = [_column(source, columns, rows) for source in self.sources]
+        return batch_of(rows, evolved, self.schema)
 
 
 def evolution(
     fields: tuple[FileField, ...],
-    wanted: Sequence[t.NestedField],
+    expected: Sequence[t.NestedField],
     constants: Constants,
     where: str,
 ) -> Evolution:
-    """Compile how the columns `fields`, as a reader gives them, become the `wanted` ones.
+    """Compile how the columns `fields`, as a reader gives them, become the `expected` ones.
 
     A field that the file lacks is, in this order: its constant (identity partition value), a
     column that a name mapping gives its id, its `initial-default`, null. Raises
     CorruptFileError naming the column and `where` for a type that can't be read as the wanted
     one, or a required column that none of these gives.
     """
-    schema = pa.schema([to_arrow_field(field) for field in wanted])
+    schema = pa.schema([to_arrow_field(field) for field in expected])
     compiler = _Compiler(constants, where)
-    return Evolution(schema, tuple(compiler.sources(fields, wanted, "")))
+    return Evolution(schema, tuple(compiler.sources(fields, expected, "")))
 
 
 def needed_leaves(
-    fields: tuple[FileField, ...], wanted: Sequence[t.NestedField], constants: Constants
+    fields: tuple[FileField, ...], expected: Sequence[t.NestedField], constants: Constants
 ) -> frozenset[int]:
     """Return the primitive columns of a file that have to be read for the wanted fields.
 
@@ -94,20 +94,20 @@ def needed_leaves(
     children: without it, a null struct can't be told from a struct of nulls.
     """
     finder = _finder(fields, constants)
-    found: set[int] = set()
-    for field in wanted:
+    leaves: set[int] = set()
+    for field in expected:
         source = finder.find(field)
         if isinstance(source, int):
-            found |= _leaves_for(fields[source], field.field_type, constants)
-    return frozenset(found)
+            leaves |= _leaves_for(fields[source], field.field_type, constants)
+    return frozenset(leaves)
 
 
-def _leaves_for(source: FileField, wanted: t.IcebergType, constants: Constants) -> frozenset[int]:
-    match wanted:
+def _leaves_for(source: FileField, expected: t.IcebergType, constants: Constants) -> frozenset[int]:
+    match expected:
         case t.UnknownType():
             return frozenset()
         case t.StructType() | t.ListType() | t.MapType():
-            inner = needed_leaves(source.children, _paired(source, wanted), constants)
+            inner = needed_leaves(source.children, _paired(source, expected), constants)
         case _:
             return frozenset(source.leaves)
     if pt.is_map(source.kind) and source.children:
@@ -133,14 +133,14 @@ def _cheapest(source: FileField) -> tuple[int, frozenset[int]]:
     inner = [_cheapest(child) for child in source.children if child.leaves]
     if pt.is_map(source.kind):
         return inner[-1][0] + 4, inner[-1][1].union(source.children[0].leaves)
-    cost, leaves = min(inner, key=lambda one: (one[0], min(one[1])))
+    cost, leaves = min(inner, key=lambda candidate: (candidate[0], min(candidate[1])))
     return cost + 2 * is_list(source.kind), leaves
 
 
-def _paired(source: FileField, wanted: t.IcebergType) -> tuple[t.NestedField, ...]:
+def _paired(source: FileField, expected: t.IcebergType) -> tuple[t.NestedField, ...]:
     """Return the wanted children; elements, keys and values that have no id in the file fit."""
-    fields = t.child_fields(wanted)
-    if isinstance(wanted, t.StructType):
+    fields = t.child_fields(expected)
+    if isinstance(expected, t.StructType):
         return fields
     return tuple(
         _with_id(field, child) for field, child in zip(fields, source.children, strict=False)
@@ -162,28 +162,28 @@ class _Finder:
     mapped: Mapping[int, int]
     constants: Constants
 
-    def find(self, wanted: t.NestedField) -> int | pa.Scalar | None:
+    def find(self, expected: t.NestedField) -> int | pa.Scalar | None:
         """Return the place of the field with a wanted one's values, or its constant.
 
         None: neither is there, its default counts.
         """
-        if isinstance(wanted.field_type, t.UnknownType):
+        if isinstance(expected.field_type, t.UnknownType):
             return None
-        at = self.own.get(wanted.field_id)
-        if at is None and wanted.field_id in self.constants:
-            return self.constants[wanted.field_id]
-        return self.mapped.get(wanted.field_id) if at is None else at
+        index = self.own.get(expected.field_id)
+        if index is None and expected.field_id in self.constants:
+            return self.constants[expected.field_id]
+        return self.mapped.get(expected.field_id) if index is None else index
 
 
 def _finder(fields: Sequence[FileField], constants: Constants) -> _Finder:
     """Index fields by their ids; of several with one id the first counts."""
     own: dict[int, int] = {}
     mapped: dict[int, int] = {}
-    for at, field in enumerate(fields):
+    for index, field in enumerate(fields):
         if field.own_id is None:
-            mapped.setdefault(field.mapped_id or -1, at)
+            mapped.setdefault(field.mapped_id or -1, index)
         else:
-            own.setdefault(field.own_id, at)
+            own.setdefault(field.own_id, index)
     return _Finder(own, mapped, constants)
 
 
@@ -203,56 +203,56 @@ class _Compiler:
     where: str
 
     def sources(
-        self, fields: tuple[FileField, ...], wanted: Sequence[t.NestedField], parent: str
+        self, fields: tuple[FileField, ...], expected: Sequence[t.NestedField], parent: str
     ) -> list[_Source]:
-        return self._sources_at(fields, wanted, [f"{parent}{field.name}" for field in wanted])
+        return self._sources_at(fields, expected, [f"{parent}{field.name}" for field in expected])
 
     def _sources_at(
         self,
         fields: tuple[FileField, ...],
-        wanted: Sequence[t.NestedField],
+        expected: Sequence[t.NestedField],
         paths: Sequence[str],
     ) -> list[_Source]:
         finder = _finder(fields, self.constants)
         return [
             self._source(fields, finder, field, path)
-            for field, path in zip(wanted, paths, strict=True)
+            for field, path in zip(expected, paths, strict=True)
         ]
 
     def _source(
-        self, fields: tuple[FileField, ...], finder: _Finder, wanted: t.NestedField, path: str
+        self, fields: tuple[FileField, ...], finder: _Finder, expected: t.NestedField, path: str
     ) -> _Source:
-        found = finder.find(wanted)
-        if isinstance(found, int):
-            return _Read(found, self._step(fields[found], wanted.field_type, path))
-        if found is not None:
-            return _constant(found.cast(to_arrow_type(wanted.field_type, path)))
-        return self._default(wanted, path)
+        origin = finder.find(expected)
+        if isinstance(origin, int):
+            return _Read(origin, self._step(fields[origin], expected.field_type, path))
+        if origin is not None:
+            return _constant(origin.cast(to_arrow_type(expected.field_type, path)))
+        return self._default(expected, path)
 
-    def _step(self, found: FileField, wanted: t.IcebergType, path: str) -> Step | None:
-        target = to_arrow_type(wanted, path)
-        match wanted:
+    def _step(self, stored: FileField, expected: t.IcebergType, path: str) -> Step | None:
+        target = to_arrow_type(expected, path)
+        match expected:
             case t.StructType(fields=fields):
-                self._check(pt.is_struct(found.kind), found, wanted, path)
-                return self._struct(found, fields, target, path)
+                self._check(pt.is_struct(stored.kind), stored, expected, path)
+                return self._struct(stored, fields, target, path)
             case t.ListType():
-                self._check(is_list(found.kind), found, wanted, path)
-                return self._list(found, wanted, target, path)
+                self._check(is_list(stored.kind), stored, expected, path)
+                return self._list(stored, expected, target, path)
             case t.MapType():
-                self._check(pt.is_map(found.kind), found, wanted, path)
-                return self._map(found, wanted, target, path)
+                self._check(pt.is_map(stored.kind), stored, expected, path)
+                return self._map(stored, expected, target, path)
             case t.VariantType():
-                return self._variant(found, wanted, path)
+                return self._variant(stored, expected, path)
             case _:
-                return leaf_step(found.kind, wanted, path, self.where)
+                return leaf_step(stored.kind, expected, path, self.where)
 
-    def _variant(self, found: FileField, wanted: t.IcebergType, path: str) -> Step | None:
-        names = {child.name for child in found.children}
-        self._check(is_stored_variant(found.kind), found, wanted, path)
+    def _variant(self, stored: FileField, expected: t.IcebergType, path: str) -> Step | None:
+        names = {child.name for child in stored.children}
+        self._check(is_stored_variant(stored.kind), stored, expected, path)
         if TYPED in names:
             return self._naming(reassembled, path)
-        self._check(is_variant(found.kind), found, wanted, path)
-        return None if found.kind == VARIANT else plain_variant
+        self._check(is_variant(stored.kind), stored, expected, path)
+        return None if stored.kind == VARIANT else plain_variant
 
     def _naming(self, step: Step, path: str) -> Step:
         """Return the step with errors that say where in which file."""
@@ -265,33 +265,35 @@ class _Compiler:
 
         return named
 
-    def _check(self, fits: bool, found: FileField, wanted: t.IcebergType, path: str) -> None:
+    def _check(self, fits: bool, stored: FileField, expected: t.IcebergType, path: str) -> None:
         if not fits:
             raise CorruptFileError(
-                f"Column '{path}' of {self.where} holds {found.kind}, which can't be read as "
-                f"{wanted}"
+                f"Column '{path}' of {self.where} holds {stored.kind}, which can't be read as "
+                f"{expected}"
             )
 
     def _struct(
-        self, found: FileField, wanted: tuple[t.NestedField, ...], target: pa.DataType, path: str
+        self, stored: FileField, expected: tuple[t.NestedField, ...], target: pa.DataType, path: str
     ) -> Step:
-        sources = self.sources(found.children, wanted, f"{path}.")
+        sources = self.sources(stored.children, expected, f"{path}.")
 
         def convert(array: pa.Array) -> pa.Array:
             children = struct_children(array)
-            made = [_column(source, children, len(array)) for source in sources]
-            return map_struct(array, made, target)
+            evolved = [_column(source, children, len(array)) for source in sources]
+            return map_struct(array, evolved, target)
 
         return convert
 
-    def _list(self, found: FileField, wanted: t.ListType, target: pa.DataType, path: str) -> Step:
-        (element,) = self._children(found, wanted, path)
-        if pt.is_list(found.kind):
+    def _list(
+        self, stored: FileField, expected: t.ListType, target: pa.DataType, path: str
+    ) -> Step:
+        (element,) = self._children(stored, expected, path)
+        if pt.is_list(stored.kind):
             return lambda array: map_list(array, element, target)
         return lambda array: map_list(plain_list(array), element, target)
 
-    def _map(self, found: FileField, wanted: t.MapType, target: pa.DataType, path: str) -> Step:
-        key, value = self._children(found, wanted, path)
+    def _map(self, stored: FileField, expected: t.MapType, target: pa.DataType, path: str) -> Step:
+        key, value = self._children(stored, expected, path)
         entries = pa.struct([target.key_field, target.item_field])
 
         def convert_entries(array: pa.Array) -> pa.Array:
@@ -300,11 +302,11 @@ class _Compiler:
 
         return lambda array: map_list(array, convert_entries, target)
 
-    def _children(self, found: FileField, wanted: t.IcebergType, path: str) -> list[Step]:
+    def _children(self, stored: FileField, expected: t.IcebergType, path: str) -> list[Step]:
         """Return a step for the element of a list, or for the key and the value of a map."""
         steps = []
         for field, paired, child in zip(
-            t.child_fields(wanted), _paired(found, wanted), found.children, strict=True
+            t.child_fields(expected), _paired(stored, expected), stored.children, strict=True
         ):
             where = f"{path}.{field.name}"
             if paired.field_id < 0:
@@ -315,21 +317,21 @@ class _Compiler:
                 steps.append(_from_one(source))
         return steps
 
-    def _default(self, wanted: t.NestedField, path: str) -> Fill:
-        kind = to_arrow_type(wanted.field_type, path)
-        if wanted.initial_default is None:
-            if wanted.required:
+    def _default(self, expected: t.NestedField, path: str) -> Fill:
+        kind = to_arrow_type(expected.field_type, path)
+        if expected.initial_default is None:
+            if expected.required:
                 raise CorruptFileError(
                     f"Column '{path}' is required, has no default, and is missing from {self.where}"
                 )
             return lambda rows: pa.nulls(rows, kind)
-        if isinstance(wanted.field_type, t.StructType):
-            return self._default_struct(wanted.field_type, kind, path)
-        return lambda rows: default_array(wanted, rows, written=False, path=path)
+        if isinstance(expected.field_type, t.StructType):
+            return self._default_struct(expected.field_type, kind, path)
+        return lambda rows: default_array(expected, rows, written=False, path=path)
 
-    def _default_struct(self, wanted: t.StructType, kind: pa.DataType, path: str) -> Fill:
+    def _default_struct(self, expected: t.StructType, kind: pa.DataType, path: str) -> Fill:
         """A struct's default says only that it is not null; its fields have their own."""
-        fills = [self._default(field, f"{path}.{field.name}") for field in wanted.fields]
+        fills = [self._default(field, f"{path}.{field.name}") for field in expected.fields]
         return lambda rows: struct_of(rows, [fill(rows) for fill in fills], kind)
 
 
@@ -349,10 +351,10 @@ def _from_one(source: _Source) -> Step:
 
 def leaf_types(fields: tuple[FileField, ...]) -> dict[int, pa.DataType]:
     """Return the plain Arrow type of every primitive column by its number."""
-    found: dict[int, pa.DataType] = {}
+    types: dict[int, pa.DataType] = {}
     for field in fields:
         if field.children:
-            found |= leaf_types(field.children)
+            types |= leaf_types(field.children)
         else:
-            found |= dict.fromkeys(field.leaves, storage_type(field.kind))
-    return found
+            types |= dict.fromkeys(field.leaves, storage_type(field.kind))
+    return types

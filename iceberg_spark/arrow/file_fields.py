@@ -81,11 +81,11 @@ def pruned(fields: tuple[FileField, ...], leaves: frozenset[int]) -> tuple[FileF
 
 
 def _pruned(field: FileField, leaves: frozenset[int]) -> FileField:
-    kept = tuple(leaf for leaf in field.leaves if leaf in leaves)
-    if kept == field.leaves:
+    remaining = tuple(leaf for leaf in field.leaves if leaf in leaves)
+    if remaining == field.leaves:
         return field
     children = pruned(field.children, leaves)
-    return replace(field, kind=_kind_of(field, children), leaves=kept, children=children)
+    return replace(field, kind=_kind_of(field, children), leaves=remaining, children=children)
 
 
 def _kind_of(field: FileField, children: tuple[FileField, ...]) -> pa.DataType:
@@ -99,9 +99,9 @@ def _kind_of(field: FileField, children: tuple[FileField, ...]) -> pa.DataType:
 
 def ids_of(mapping: NameMapping) -> dict[Path, int]:
     """Return a name mapping laid flat: ids by path of names, every name of a field counts."""
-    found: dict[Path, int] = {}
-    _collect(mapping.fields, (), found)
-    return found
+    ids: dict[Path, int] = {}
+    _collect(mapping.fields, (), ids)
+    return ids
 
 
 def ids_by_position(schema: pa.Schema, mapping: NameMapping) -> dict[Path, int]:
@@ -112,18 +112,18 @@ def ids_by_position(schema: pa.Schema, mapping: NameMapping) -> dict[Path, int]:
     has the table's names, for nested fields.
     """
     by_id = {field.field_id: field for field in mapping.fields}
-    found: dict[Path, int] = {}
+    ids: dict[Path, int] = {}
     for number, column in enumerate(schema, start=1):
-        found[column.name,] = number
+        ids[column.name,] = number
         if number in by_id:
-            _collect(by_id[number].fields, (column.name,), found)
-    return found
+            _collect(by_id[number].fields, (column.name,), ids)
+    return ids
 
 
-def _collect(fields: tuple[MappedField, ...], parent: Path, found: dict[Path, int]) -> None:
+def _collect(fields: tuple[MappedField, ...], parent: Path, ids: dict[Path, int]) -> None:
     for field in fields:
         for name in field.names:
             path = (*parent, name)
             if field.field_id is not None:
-                found[path] = field.field_id
-            _collect(field.fields, path, found)
+                ids[path] = field.field_id
+            _collect(field.fields, path, ids)

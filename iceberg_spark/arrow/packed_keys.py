@@ -58,14 +58,14 @@ def _numbered(key: Key) -> tuple[Words, int] | None:
     """Return a number for each row, in the order of the key, and how many numbers there may be."""
     kind = key.values.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        found = _of_texts(key.values)
+        numbered = _of_texts(key.values)
     elif pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        found = None if pa.types.is_uint64(kind) else _of_numbers(key.values)
+        numbered = None if pa.types.is_uint64(kind) else _of_numbers(key.values)
     else:
-        found = None
-    if found is None:
+        numbered = None
+    if numbered is None:
         return None
-    codes, count = found
+    codes, count = numbered
     if count >= 1 << (_WORD_BITS - 1):
         return None
     if key.descending:
@@ -80,12 +80,12 @@ def _numbered(key: Key) -> tuple[Words, int] | None:
 
 def _of_numbers(values: Any) -> tuple[Words, int]:
     plain = values.view(pa.int32()) if pa.types.is_date32(values.type) else values
-    whole = plain.cast(pa.int64())
-    ends = pc.min_max(whole)
+    integers = plain.cast(pa.int64())
+    ends = pc.min_max(integers)
     low, high = ends["min"].as_py(), ends["max"].as_py()
     if low is None:
         return np.zeros(len(values), np.uint64), 1
-    numbers = pc.fill_null(whole, low).to_numpy(zero_copy_only=False)
+    numbers = pc.fill_null(integers, low).to_numpy(zero_copy_only=False)
     # The difference of two numbers may be too large for a signed one, and wraps to what it is.
     least = np.array(low, np.int64).view(np.uint64)
     return numbers.view(np.uint64) - least, high - low + 1

@@ -72,32 +72,36 @@ class PositionSet:
     @staticmethod
     def from_words(places: Positions, words: Words) -> PositionSet:
         """Return a set of words at places that ascend; those that are zero are left out."""
-        kept = words != 0
-        return PositionSet(places, words) if kept.all() else PositionSet(places[kept], words[kept])
+        nonzero = words != 0
+        return (
+            PositionSet(places, words)
+            if nonzero.all()
+            else PositionSet(places[nonzero], words[nonzero])
+        )
 
     @staticmethod
     def union(sets: Iterable[PositionSet]) -> PositionSet:
         """Return the positions that some set has."""
-        parts = [one for one in sets if not one.is_empty]
+        parts = [part for part in sets if not part.is_empty]
         if len(parts) < 2:
             return parts[0] if parts else NO_POSITIONS
-        start = min(int(one.places[0]) for one in parts)
-        span = max(int(one.places[-1]) for one in parts) - start + 1
-        if span <= 2 * sum(len(one.places) for one in parts):
+        start = min(int(part.places[0]) for part in parts)
+        span = max(int(part.places[-1]) for part in parts) - start + 1
+        if span <= 2 * sum(len(part.places) for part in parts):
             words = np.zeros(span, np.uint64)
-            for one in parts:
-                words[one.places - start] |= one.words
+            for part in parts:
+                words[part.places - start] |= part.words
             return _from_range(start, words)
-        places = np.concatenate([one.places for one in parts])
+        places = np.concatenate([part.places for part in parts])
         order = np.argsort(places, kind="stable")
-        return _merged(places[order], np.concatenate([one.words for one in parts])[order])
+        return _merged(places[order], np.concatenate([part.words for part in parts])[order])
 
     def without(self, other: PositionSet) -> PositionSet:
         """Return the positions that `other` does not have."""
         if other.is_empty:
             return self
-        at = np.minimum(np.searchsorted(other.places, self.places), len(other.places) - 1)
-        met = np.where(other.places[at] == self.places, other.words[at], np.uint64(0))
+        indices = np.minimum(np.searchsorted(other.places, self.places), len(other.places) - 1)
+        met = np.where(other.places[indices] == self.places, other.words[indices], np.uint64(0))
         return PositionSet.from_words(self.places, self.words & ~met)
 
     def below(self, end: int) -> PositionSet:
@@ -157,8 +161,8 @@ NO_POSITIONS = PositionSet(np.zeros(0, np.int64), np.zeros(0, np.uint64))
 def bit_counts(words: Words) -> npt.NDArray[np.int64]:
     """Return how many bits of each word are set."""
     if _BITWISE_COUNT is not None:
-        known: npt.NDArray[np.int64] = _BITWISE_COUNT(words).astype(np.int64)
-        return known
+        native: npt.NDArray[np.int64] = _BITWISE_COUNT(words).astype(np.int64)
+        return native
     pairs = words - ((words >> 1) & 0x5555555555555555)
     fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
     eights = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
@@ -168,8 +172,8 @@ def bit_counts(words: Words) -> npt.NDArray[np.int64]:
 
 def _from_range(start: int, words: Words) -> PositionSet:
     """Return the set of the words of every place from `start` on."""
-    found = np.flatnonzero(words)
-    return PositionSet(found + start, words[found])
+    nonzero = np.flatnonzero(words)
+    return PositionSet(nonzero + start, words[nonzero])
 
 
 def _merged(places: Positions, words: Words) -> PositionSet:
@@ -194,11 +198,11 @@ def _positions(places: Positions, words: Words) -> Positions:
     if total <= _FEW_BITS * len(words):
         return _of_few_bits(places, words, np.cumsum(counts) - counts, total)
     bits = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
-    found = np.flatnonzero(bits)
+    set_bits = np.flatnonzero(bits)
     # How far a word lies from where it would be if none were left out.
     shift = (places - np.arange(len(places))) << 6
     moved = shift[0] if shift[0] == shift[-1] else np.repeat(shift, counts)
-    positions: Positions = found + moved
+    positions: Positions = set_bits + moved
     return positions
 
 
@@ -207,12 +211,12 @@ def _of_few_bits(places: Positions, words: Words, starts: Positions, total: int)
 
     `starts` says where the positions of each word begin.
     """
-    found = np.empty(total, np.int64)
+    positions = np.empty(total, np.int64)
     while len(words):
         lowest = words & (~words + np.uint64(1))
         # As many bits lie below a bit as its number says.
-        found[starts] = (places << 6) + bit_counts(lowest - np.uint64(1))
+        positions[starts] = (places << 6) + bit_counts(lowest - np.uint64(1))
         rest = words ^ lowest
         more = np.flatnonzero(rest)
         places, words, starts = places[more], rest[more], starts[more] + 1
-    return found
+    return positions

@@ -76,21 +76,21 @@ _READS: Mapping[type, _Accepts] = {
 _NANOS = (t.TimestampNanoType, t.TimestamptzNanoType)
 
 
-def leaf_step(kind: pa.DataType, wanted: t.IcebergType, column: str, where: str) -> Step | None:
+def leaf_step(kind: pa.DataType, expected: t.IcebergType, column: str, where: str) -> Step | None:
     """Return how to turn a file's column into the table's type; None when it is that already.
 
     Casts are checked: a value that doesn't fit (nanoseconds, a date outside the range of
     timestamps) raises CorruptFileError naming the column and `where` (the file). So does a
     type that can't become the wanted one, at once.
     """
-    target = to_arrow_type(wanted, column)
-    if kind == target and not isinstance(wanted, _NANOS):
+    target = to_arrow_type(expected, column)
+    if kind == target and not isinstance(expected, _NANOS):
         return None  # an ORC file's nanoseconds may turn out to be microseconds of any year
-    if isinstance(wanted, t.UnknownType):  # whatever is stored is ignored
+    if isinstance(expected, t.UnknownType):  # whatever is stored is ignored
         return lambda array: pa.nulls(len(array))
-    if not pt.is_null(kind) and not _readable(storage_type(kind), wanted):
+    if not pt.is_null(kind) and not _readable(storage_type(kind), expected):
         raise CorruptFileError(
-            f"Column '{column}' of {where} holds {kind}, which can't be read as {wanted}"
+            f"Column '{column}' of {where} holds {kind}, which can't be read as {expected}"
         )
 
     def convert(array: pa.Array) -> pa.Array:
@@ -98,7 +98,7 @@ def leaf_step(kind: pa.DataType, wanted: t.IcebergType, column: str, where: str)
             return _convert(array, target)
         except pa.ArrowInvalid as cause:
             raise CorruptFileError(
-                f"Column '{column}' of {where} holds a value that {wanted} can't: {cause}"
+                f"Column '{column}' of {where} holds a value that {expected} can't: {cause}"
             ) from cause
 
     return convert
@@ -113,13 +113,13 @@ def storage_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _readable(kind: pa.DataType, wanted: t.IcebergType) -> bool:
-    if isinstance(wanted, t.DecimalType):
-        same_scale = pt.is_decimal(kind) and kind.scale == wanted.scale
-        return bool(same_scale and kind.precision <= wanted.precision)
-    if isinstance(wanted, t.FixedType | t.UUIDType) and pt.is_fixed_size_binary(kind):
-        return bool(kind == to_arrow_type(wanted))
-    accepts = _READS.get(type(wanted))
+def _readable(kind: pa.DataType, expected: t.IcebergType) -> bool:
+    if isinstance(expected, t.DecimalType):
+        same_scale = pt.is_decimal(kind) and kind.scale == expected.scale
+        return bool(same_scale and kind.precision <= expected.precision)
+    if isinstance(expected, t.FixedType | t.UUIDType) and pt.is_fixed_size_binary(kind):
+        return bool(kind == to_arrow_type(expected))
+    accepts = _READS.get(type(expected))
     return accepts is not None and accepts(kind)
 
 

@@ -19,15 +19,19 @@ from iceberg_spark.spec.schema import Schema
 
 def stored_schema(schema: Schema) -> Schema:
     """Return the columns that files have; the schema itself where it has none of `unknown`."""
-    if not any(isinstance(schema.find_type(each), t.UnknownType) for each in schema.field_ids):
+    if not any(
+        isinstance(schema.find_type(field_id), t.UnknownType) for field_id in schema.field_ids
+    ):
         return schema
-    kept = _stored_fields(schema.fields)
-    return Schema(*kept, schema_id=schema.schema_id)
+    fields = _stored_fields(schema.fields)
+    return Schema(*fields, schema_id=schema.schema_id)
 
 
 def _stored_fields(fields: Sequence[t.NestedField]) -> tuple[t.NestedField, ...]:
-    known = [one for one in fields if not isinstance(one.field_type, t.UnknownType)]
-    return tuple(replace(one, field_type=_stored(one.field_type)) for one in known or fields[:1])
+    typed = [field for field in fields if not isinstance(field.field_type, t.UnknownType)]
+    return tuple(
+        replace(field, field_type=_stored(field.field_type)) for field in typed or fields[:1]
+    )
 
 
 def _stored(kind: t.IcebergType) -> t.IcebergType:
@@ -46,12 +50,12 @@ def to_stored(table: pa.Table, schema: Schema, stored: Schema) -> pa.Table:
     """Return a table's rows with the columns of `stored`, of `stored_schema`."""
     if stored is schema:
         return table
-    places = {field.field_id: at for at, field in enumerate(schema.fields)}
+    places = {field.field_id: index for index, field in enumerate(schema.fields)}
     columns = []
     for field in stored.fields:
-        at = places[field.field_id]
-        step = _step(schema.fields[at].field_type, field.field_type)
-        column = table.column(at)
+        index = places[field.field_id]
+        step = _step(schema.fields[index].field_type, field.field_type)
+        column = table.column(index)
         if step is not None:
             kind = to_arrow_type(field.field_type)
             column = pa.chunked_array([step(chunk) for chunk in column.chunks], kind)
@@ -59,28 +63,28 @@ def to_stored(table: pa.Table, schema: Schema, stored: Schema) -> pa.Table:
     return pa.table(columns, names=[field.name for field in stored.fields])
 
 
-def _step(whole: t.IcebergType, stored: t.IcebergType) -> Step | None:
-    if whole == stored:
+def _step(full: t.IcebergType, stored: t.IcebergType) -> Step | None:
+    if full == stored:
         return None
     target = to_arrow_type(stored)
-    match whole, stored:
-        case t.StructType(fields=every), t.StructType(fields=kept):
-            places = {field.field_id: at for at, field in enumerate(every)}
-            picked = [places[field.field_id] for field in kept]
+    match full, stored:
+        case t.StructType(fields=every), t.StructType(fields=remaining):
+            places = {field.field_id: index for index, field in enumerate(every)}
+            picked = [places[field.field_id] for field in remaining]
             steps = [
-                _step(every[at].field_type, field.field_type)
-                for at, field in zip(picked, kept, strict=True)
+                _step(every[index].field_type, field.field_type)
+                for index, field in zip(picked, remaining, strict=True)
             ]
             return lambda array: map_struct(
                 array, _done(struct_children(array), picked, steps), target
             )
         case t.ListType(), t.ListType():
-            inner = _step(whole.element_type, stored.element_type)
+            inner = _step(full.element_type, stored.element_type)
             return lambda array: map_list(array, inner or _same, target)
         case t.MapType(), t.MapType():
             pair = [
-                _step(whole.key_type, stored.key_type),
-                _step(whole.value_type, stored.value_type),
+                _step(full.key_type, stored.key_type),
+                _step(full.value_type, stored.value_type),
             ]
             entry = pa.struct([target.key_field, target.item_field])
 
@@ -96,8 +100,8 @@ def _done(
     children: Sequence[pa.Array], places: Sequence[int], steps: Sequence[Step | None]
 ) -> list[pa.Array]:
     return [
-        children[at] if step is None else step(children[at])
-        for at, step in zip(places, steps, strict=True)
+        children[index] if step is None else step(children[index])
+        for index, step in zip(places, steps, strict=True)
     ]
 
 

@@ -94,5 +94,5 @@ def _is_ascii(texts: pa.Array) -> bool:
         return True
     offsets = np.frombuffer(places, np.int64 if wide else np.int32)
     first, last = offsets[texts.offset], offsets[texts.offset + len(texts)]
-    found = np.frombuffer(data, np.uint8)[first:last]
-    return not len(found) or int(found.max()) <= _LAST_ASCII
+    codes = np.frombuffer(data, np.uint8)[first:last]
+    return not len(codes) or int(codes.max()) <= _LAST_ASCII

@@ -55,8 +55,8 @@ class ThetaSketch:
     def union(cls, sketches: Iterable[ThetaSketch]) -> ThetaSketch:
         """Return the sketch of the values of all."""
         every = tuple(sketches)
-        theta = min((one.theta for one in every), default=_LARGEST)
-        held = [one.hashes for one in every]
+        theta = min((sketch.theta for sketch in every), default=_LARGEST)
+        held = [sketch.hashes for sketch in every]
         hashes = np.concatenate(held) if held else np.zeros(0, np.uint64)
         return _least(distinct(hashes[hashes < np.uint64(theta)]), theta)
 
@@ -93,11 +93,11 @@ def hashes_of(values: Bytes) -> Hashes:
     h1 = np.full(rows, _SEED, np.uint64)
     h2 = h1.copy()
     with np.errstate(over="ignore"):
-        for at in range(blocks):
-            h1 ^= _mixed_first(words[:, 2 * at])
+        for block in range(blocks):
+            h1 ^= _mixed_first(words[:, 2 * block])
             h1 = _rotated(h1, 27) + h2
             h1 = h1 * np.uint64(5) + np.uint64(0x52DCE729)
-            h2 ^= _mixed_second(words[:, 2 * at + 1])
+            h2 ^= _mixed_second(words[:, 2 * block + 1])
             h2 = _rotated(h2, 31) + h1
             h2 = h2 * np.uint64(5) + np.uint64(0x38495AB5)
         if rest > 8:
@@ -118,11 +118,11 @@ def _finished(h1: Hashes, h2: Hashes, length: int) -> Hashes:
 def _word(values: Bytes) -> Hashes:
     """Return up to eight bytes as a number, the first the least."""
     if values.shape[1] == 8:
-        found: Hashes = np.ascontiguousarray(values).view("<u8")[:, 0]
-        return found
-    whole = np.zeros((len(values), 8), np.uint8)
-    whole[:, : values.shape[1]] = values
-    return whole.view("<u8")[:, 0]
+        numbers: Hashes = np.ascontiguousarray(values).view("<u8")[:, 0]
+        return numbers
+    padded = np.zeros((len(values), 8), np.uint8)
+    padded[:, : values.shape[1]] = values
+    return padded.view("<u8")[:, 0]
 
 
 def _mixed_first(word: Hashes) -> Hashes:

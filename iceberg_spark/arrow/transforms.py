@@ -146,5 +146,5 @@ def _since_epoch(column: pa.Array, unit: str) -> pa.Array:
             f"column's values run from {pc.min(numbers)} to {pc.max(numbers)} {column.type.unit}"
         )
     mask = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-    whole = pa.array(ticks.astype(np.int32), mask=mask)
-    return whole.cast(pa.date32()) if unit == "D" else whole
+    counts = pa.array(ticks.astype(np.int32), mask=mask)
+    return counts.cast(pa.date32()) if unit == "D" else counts

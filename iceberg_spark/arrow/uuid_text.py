@@ -51,8 +51,8 @@ def uuid_bytes(column: pa.Array) -> pa.Array:
         if not (nibbles == 255).any():
             packed = ((nibbles[:, 0] << 4) | nibbles[:, 1]).astype(np.uint8)
             buffers = [None, pa.py_buffer(packed.tobytes())]
-            made = pa.Array.from_buffers(pa.binary(16), len(filled), buffers)
-            return pc.if_else(column.is_valid(), made, None) if column.null_count else made
+            uuids = pa.Array.from_buffers(pa.binary(16), len(filled), buffers)
+            return pc.if_else(column.is_valid(), uuids, None) if column.null_count else uuids
         bad = pa.array((nibbles.reshape(len(filled), 32) == 255).any(axis=1))
     value = column.filter(bad)[0].as_py()
     raise InvalidInputError(f"{value!r} is not a UUID; write it as 8-4-4-4-12 hexadecimal digits")

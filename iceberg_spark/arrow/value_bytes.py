@@ -70,12 +70,12 @@ def _texts(values: Array) -> Iterator[Bytes]:
 
 def _decimals(values: Array) -> Iterator[Bytes]:
     """Yield unscaled values, the highest byte first, in as few bytes as hold the sign too."""
-    whole = _fixed(values, _DECIMAL_BYTES)[:, ::-1]
-    sign = whole[:, 0] >> 7
-    filled = whole == np.where(sign, np.uint8(255), np.uint8(0))[:, None]
+    unscaled = _fixed(values, _DECIMAL_BYTES)[:, ::-1]
+    sign = unscaled[:, 0] >> 7
+    filled = unscaled == np.where(sign, np.uint8(255), np.uint8(0))[:, None]
     first = np.argmin(filled, axis=1)
     first[filled.all(axis=1)] = _DECIMAL_BYTES - 1
-    kept_sign = whole[np.arange(len(whole)), first] >> 7 == sign
-    first = np.where(kept_sign, first, np.maximum(first - 1, 0))
+    same_sign = unscaled[np.arange(len(unscaled)), first] >> 7 == sign
+    first = np.where(same_sign, first, np.maximum(first - 1, 0))
     for start in np.flatnonzero(np.bincount(first)).tolist():
-        yield np.ascontiguousarray(whole[first == start, start:])
+        yield np.ascontiguousarray(unscaled[first == start, start:])

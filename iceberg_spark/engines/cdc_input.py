@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from iceberg_spark.arrow.from_arrow import from_arrow
-from iceberg_spark.arrow.given_rows import given_rows
+from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import is_frame, session_dialect, session_time_zone
 from iceberg_spark.engines.write_rows import RowSource
@@ -93,7 +93,7 @@ def cdc_input(
     """
     if is_frame(rows):
         return _of_frame(rows, sequence_by, deletes, truncates)
-    schema, batches = given_rows(rows)
+    schema, batches = input_batches(rows)
     table = pa.Table.from_batches(batches, schema)
     check_own_names(table.column_names)
     name = _plain_name(sequence_by)

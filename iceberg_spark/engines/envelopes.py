@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from iceberg_spark.arrow.given_rows import given_rows
+from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import active_session, is_case_sensitive, is_frame
@@ -77,7 +77,7 @@ def changes_of(
         if options.merge_schema:
             how = replace(how, schema=with_new_columns(how, on_spark.new_fields_of(rows, how)))
         return on_spark.unwrapped_frame(rows, how)
-    given, batches = given_rows(rows, "Messages")
+    given, batches = input_batches(rows, "Messages")
     messages = pa.Table.from_batches(batches, given).select(needed(given.names))
     if schema is None and not options.merge_schema:
         schema = schema_of(envelope, options.table, messages.to_batches())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iceberg_spark.arrow.given_rows import given_rows
+from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import is_frame
 from iceberg_spark.engines.write_rows import RowSource
@@ -22,7 +22,7 @@ def write_changes(rows: RowSource, context: UpsertContext, io: FileIO) -> Upsert
     """
     if is_frame(rows):
         return _write_frame(rows, context, io)
-    schema, batches = given_rows(rows)
+    schema, batches = input_batches(rows)
     CdcReader(context, schema)
     return write_upserts(context, io, batches, TaskId())
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from iceberg_spark.arrow.given_rows import given_rows
+from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import is_frame
 from iceberg_spark.io.file_io import FileIO
@@ -37,7 +37,7 @@ def for_several_passes(rows: RowSource, what: str) -> RowSource:
     """
     if has_several_passes(rows):
         return rows
-    schema, batches = given_rows(rows, what)
+    schema, batches = input_batches(rows, what)
     return pa.Table.from_batches(batches, schema)
 
 
@@ -62,7 +62,7 @@ def write_rows(
             rows, context, options, engine=engine, distribution_mode=distribution_mode
         )
     one_of(distribution_mode, "distribution_mode", DISTRIBUTIONS)
-    schema, batches = given_rows(rows)
+    schema, batches = input_batches(rows)
     return _write_batches(schema, batches, context, io, options)
 
 

@@ -35,7 +35,7 @@ _UNKNOWN: Range = (None, None)
 _TEXT_OF_ARRAYS: Range = ("[", "\\")
 """Around all texts that begin with a bracket: an array is cast to JSON, and the bounds of a field
 may be those of the items of its arrays."""
-_EXACT = {ValueKind.WHOLE, ValueKind.DECIMAL}
+_EXACT = {ValueKind.INTEGER, ValueKind.DECIMAL}
 _DIGITS = Context(prec=100)
 _WHOLE_LIMITS = {t.IntegerType: 2**31, t.LongType: 2**63}
 
@@ -176,7 +176,7 @@ def _cast(found: tuple[FieldBound | None, FieldBound | None], kind: t.IcebergTyp
             | (t.DoubleType(), ValueKind.FLOAT | ValueKind.DOUBLE)
         ):
             return least, most
-        case _, (ValueKind.WHOLE | ValueKind.DECIMAL) if least is not None and most is not None:
+        case _, (ValueKind.INTEGER | ValueKind.DECIMAL) if least is not None and most is not None:
             made = _numbers(Decimal(least), Decimal(most), kind)
             return _UNKNOWN if made is None else made
         case _:

@@ -27,7 +27,7 @@ class ValueKind(Enum):
     """What the values of a field are: the types of variants that are compared as one."""
 
     FLAG = auto()
-    WHOLE = auto()
+    INTEGER = auto()
     DECIMAL = auto()
     FLOAT = auto()
     DOUBLE = auto()
@@ -47,10 +47,10 @@ class FieldBound:
 
 _SHORT_TEXT, _TEXT, _TRUE, _FALSE = 1, 16, 1, 2
 _UNPACKED: Mapping[int, tuple[ValueKind, struct.Struct]] = {
-    3: (ValueKind.WHOLE, struct.Struct("<b")),
-    4: (ValueKind.WHOLE, struct.Struct("<h")),
-    5: (ValueKind.WHOLE, struct.Struct("<i")),
-    6: (ValueKind.WHOLE, struct.Struct("<q")),
+    3: (ValueKind.INTEGER, struct.Struct("<b")),
+    4: (ValueKind.INTEGER, struct.Struct("<h")),
+    5: (ValueKind.INTEGER, struct.Struct("<i")),
+    6: (ValueKind.INTEGER, struct.Struct("<q")),
     7: (ValueKind.DOUBLE, struct.Struct("<d")),
     11: (ValueKind.DATE, struct.Struct("<i")),
     12: (ValueKind.INSTANT, struct.Struct("<q")),
@@ -73,7 +73,7 @@ class BoundsReader:
     """Reads bounds of many files, which mostly name the same fields: by the same metadata."""
 
     _last: bytes = b""
-    _known: dict[bytes, Mapping[Keys, int]] = field(default_factory=dict)
+    _indices_by_metadata: dict[bytes, Mapping[Keys, int]] = field(default_factory=dict)
 
     def bound(self, data: bytes, keys: Keys) -> FieldBound | None:
         """Return a field's bound, None where there is none that can be understood.
@@ -82,19 +82,21 @@ class BoundsReader:
         """
         if not self._last or not data.startswith(self._last):
             self._last = data[: length_of_metadata(data)]
-        places = self._known.get(self._last)
-        if places is None:
-            places = self._known[self._last] = _places(keys_of(self._last))
-        place = places.get(keys)
-        value = None if place is None else field_at(data[len(self._last) :], place)
+        key_indices = self._indices_by_metadata.get(self._last)
+        if key_indices is None:
+            key_indices = self._indices_by_metadata[self._last] = _key_indices(keys_of(self._last))
+        key_index = key_indices.get(keys)
+        value = None if key_index is None else field_at(data[len(self._last) :], key_index)
         return None if value is None else _read(value)
 
 
-def _places(paths: Sequence[str]) -> Mapping[Keys, int]:
+def _key_indices(paths: Sequence[str]) -> Mapping[Keys, int]:
     """Return the places of fields by their keys, without those that are there twice."""
     read = [keys_of_path(path) for path in paths]
     counts = Counter(read)
-    return {keys: at for at, keys in enumerate(read) if keys is not None and counts[keys] == 1}
+    return {
+        keys: index for index, keys in enumerate(read) if keys is not None and counts[keys] == 1
+    }
 
 
 def keys_of_path(path: str) -> Keys | None:
@@ -104,20 +106,20 @@ def keys_of_path(path: str) -> Keys | None:
     """
     if not path.startswith("$"):
         return None
-    keys, at = [], 1
-    while at < len(path):
-        step = _STEP.match(path, at)
+    keys, offset = [], 1
+    while offset < len(path):
+        step = _STEP.match(path, offset)
         if step is None:
             return None
         key = _ESCAPE.sub(_unescaped, step.group(1))
         keys.append(key)
-        at = step.end()
+        offset = step.end()
     return tuple(keys)
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    digits, sign = found.groups()
-    return chr(int(digits, 16)) if digits else _MEANING.get(sign, found.group())
+def _unescaped(match: re.Match[str]) -> str:
+    digits, sign = match.groups()
+    return chr(int(digits, 16)) if digits else _MEANING.get(sign, match.group())
 
 
 def path_of_keys(keys: Sequence[str]) -> str:
@@ -125,8 +127,8 @@ def path_of_keys(keys: Sequence[str]) -> str:
     return "$" + "".join(f"['{_ESCAPED.sub(_escaped, key)}']" for key in keys)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    sign = found.group()
+def _escaped(match: re.Match[str]) -> str:
+    sign = match.group()
     return _SPELLED.get(sign) or f"\\u{ord(sign):04x}"
 
 
@@ -181,13 +183,15 @@ def encoded_bounds(
     if not paths:
         return None
     metadata = _metadata([path.encode() for path in paths])
-    places = {path: at for at, path in enumerate(paths)}
+    places = {path: index for index, path in enumerate(paths)}
 
-    def whole(values: Mapping[Keys, bytes]) -> bytes:
-        found = sorted((places[path_of_keys(keys)], value) for keys, value in values.items())
-        return metadata + object_of([at for at, _ in found], [value for _, value in found])
+    def encoded(values: Mapping[Keys, bytes]) -> bytes:
+        entries = sorted((places[path_of_keys(keys)], value) for keys, value in values.items())
+        return metadata + object_of(
+            [index for index, _ in entries], [value for _, value in entries]
+        )
 
-    return whole(lower), whole(upper)
+    return encoded(lower), encoded(upper)
 
 
 def _utf16(text: str) -> bytes:

@@ -46,11 +46,11 @@ def length_of_metadata(data: bytes) -> int:
     return start + offsets[-1]
 
 
-def key_at(keys: Sequence[str], place: int) -> str:
+def key_at(keys: Sequence[str], index: int) -> str:
     """Return the key of a field. Raises CorruptFileError where the metadata has none there."""
-    if place >= len(keys):
+    if index >= len(keys):
         raise CorruptFileError("A variant's field has no key in its metadata")
-    return keys[place]
+    return keys[index]
 
 
 def is_object(value: bytes) -> bool:
@@ -69,10 +69,10 @@ def fields_of(value: bytes) -> list[tuple[int, bytes]]:
     offset_width, id_width, large = (head & 3) + 1, (head >> 2 & 3) + 1, head >> 4 & 1
     size = 4 if large else 1
     count = _number(value, 1, size)
-    at = 1 + size
-    _check(value, at + count * id_width)
-    ids = [_number(value, at + place * id_width, id_width) for place in range(count)]
-    offsets, start = _offsets(value, at + count * id_width, count, offset_width, ordered=False)
+    offset = 1 + size
+    _check(value, offset + count * id_width)
+    ids = [_number(value, offset + index * id_width, id_width) for index in range(count)]
+    offsets, start = _offsets(value, offset + count * id_width, count, offset_width, ordered=False)
     # Values may lie in another order than their keys: each ends where the next one begins.
     ends = dict(pairwise(sorted(offsets)))
     return [
@@ -81,7 +81,7 @@ def fields_of(value: bytes) -> list[tuple[int, bytes]]:
     ]
 
 
-def field_at(value: bytes, place: int) -> bytes | None:
+def field_at(value: bytes, key_index: int) -> bytes | None:
     """Return the encoded field of an object whose key has a place, None where not just one has it.
 
     As `fields_of`, but for one field of an object of many. Raises CorruptFileError.
@@ -95,36 +95,36 @@ def field_at(value: bytes, place: int) -> bytes | None:
     start = first + (count + 1) * offset_width
     _check(value, start)
     ids = _numbers(value, 1 + size, count, id_width)
-    (found,) = np.nonzero(ids == place)
+    (positions,) = np.nonzero(ids == key_index)
     offsets = _numbers(value, first, count + 1, offset_width)
-    if len(found) != 1 or offsets.max() > len(value) - start:
+    if len(positions) != 1 or offsets.max() > len(value) - start:
         return None
-    begin = offsets[found[0]]
+    begin = offsets[positions[0]]
     later = offsets[offsets > begin]
     return value[start + begin : start + later.min()] if len(later) else b""
 
 
-def _numbers(data: bytes, at: int, count: int, width: int) -> Any:
+def _numbers(data: bytes, offset: int, count: int, width: int) -> Any:
     """Return numbers of some bytes each, which are there."""
-    parts = np.frombuffer(data, np.uint8, count * width, at).reshape(count, width)
+    parts = np.frombuffer(data, np.uint8, count * width, offset).reshape(count, width)
     return parts.astype(np.int64) @ (1 << 8 * np.arange(width))
 
 
 def _offsets(
-    data: bytes, at: int, count: int, width: int, *, ordered: bool = True
+    data: bytes, offset: int, count: int, width: int, *, ordered: bool = True
 ) -> tuple[list[int], int]:
     """Return `count` + 1 offsets and where that starts which they count from."""
-    start = at + (count + 1) * width
+    start = offset + (count + 1) * width
     _check(data, start)
-    offsets = [_number(data, at + place * width, width) for place in range(count + 1)]
+    offsets = [_number(data, offset + index * width, width) for index in range(count + 1)]
     if max(offsets) > len(data) - start or (ordered and offsets != sorted(offsets)):
         raise CorruptFileError("A variant's parts lie outside of it")
     return offsets, start
 
 
-def _number(data: bytes, at: int, width: int) -> int:
-    _check(data, at + width)
-    return int.from_bytes(data[at : at + width], "little")
+def _number(data: bytes, offset: int, width: int) -> int:
+    _check(data, offset + width)
+    return int.from_bytes(data[offset : offset + width], "little")
 
 
 def _check(data: bytes, end: int) -> None:

@@ -75,18 +75,20 @@ def _number(kind: pa.DataType) -> tuple[int, str]:
 def _fixed(array: pa.Array, number: int, data: np.ndarray) -> pa.Array:
     """Return values of one width behind a header."""
     width = data.shape[1] + 1
-    made = np.empty((len(array), width), np.uint8)
-    made[:, 0] = number << 2
-    made[:, 1:] = data
-    return _of_width(array, made)
+    encoded_rows = np.empty((len(array), width), np.uint8)
+    encoded_rows[:, 0] = number << 2
+    encoded_rows[:, 1:] = data
+    return _of_width(array, encoded_rows)
 
 
-def _of_width(array: pa.Array, made: np.ndarray) -> pa.Array:
-    width = made.shape[1]
-    whole = pa.Array.from_buffers(
-        pa.binary(width), len(array), [None, pa.py_buffer(np.ascontiguousarray(made))]
+def _of_width(array: pa.Array, encoded_rows: np.ndarray) -> pa.Array:
+    width = encoded_rows.shape[1]
+    encoded_values = pa.Array.from_buffers(
+        pa.binary(width), len(array), [None, pa.py_buffer(np.ascontiguousarray(encoded_rows))]
     ).cast(pa.binary())
-    return pc.if_else(array.is_valid(), whole, None) if array.null_count else whole
+    return (
+        pc.if_else(array.is_valid(), encoded_values, None) if array.null_count else encoded_values
+    )
 
 
 def _decimals(array: pa.Array) -> pa.Array:
@@ -95,14 +97,14 @@ def _decimals(array: pa.Array) -> pa.Array:
     if not 0 <= scale <= 38 or precision > 38:
         raise CorruptFileError(f"A shredded variant holds {kind}, which no variant can")
     number, width = next(
-        one
-        for one, most in (((_DECIMAL4, 4), 9), ((_DECIMAL8, 8), 18), ((_DECIMAL16, 16), 38))
+        candidate
+        for candidate, most in (((_DECIMAL4, 4), 9), ((_DECIMAL8, 8), 18), ((_DECIMAL16, 16), 38))
         if precision <= most
     )
-    whole = array.cast(pa.decimal128(precision, scale))
+    widened = array.cast(pa.decimal128(precision, scale))
     data = np.empty((len(array), width + 1), np.uint8)
     data[:, 0] = scale
-    data[:, 1:] = _bytes_of(whole, 16)[:, :width]
+    data[:, 1:] = _bytes_of(widened, 16)[:, :width]
     return _fixed(array, number, data)
 
 
@@ -111,10 +113,10 @@ def _bytes_of(array: pa.Array, width: int) -> np.ndarray:
     data = array.buffers()[1]
     if data is None:
         return np.zeros((len(array), width), np.uint8)
-    whole = np.frombuffer(data, np.uint8)[
+    octets = np.frombuffer(data, np.uint8)[
         array.offset * width : (array.offset + len(array)) * width
     ]
-    return whole.reshape(len(array), width)
+    return octets.reshape(len(array), width)
 
 
 def _texts(array: pa.Array) -> pa.Array:

@@ -32,14 +32,14 @@ def reassembled(array: pa.StructArray) -> pa.StructArray:
     metadata = plain(parts[METADATA]).cast(pa.binary())
     rows = _Rows.of(metadata)
     values = rows.values(parts)
-    made = [NULL if value is None else value for value in values]
-    whole = pa.array(made, pa.binary())
+    encoded_values = [NULL if value is None else value for value in values]
+    joined = pa.array(encoded_values, pa.binary())
     filled = pc.fill_null(metadata, b"") if metadata.null_count else metadata
-    return struct_of(len(array), [filled, whole], VARIANT, array)
+    return struct_of(len(array), [filled, joined], VARIANT, array)
 
 
 def _parts(array: pa.StructArray) -> dict[str, pa.Array]:
-    names = [one.name for one in array.type]
+    names = [field.name for field in array.type]
     # flatten would copy: nulls of the struct itself don't matter, its slots are masked later
     return dict(zip(names, struct_children(array), strict=True))
 
@@ -54,13 +54,13 @@ class _Dictionary:
     @staticmethod
     def of(metadata: bytes) -> _Dictionary:
         keys = keys_of(metadata)
-        return _Dictionary(keys, {key: place for place, key in enumerate(keys)})
+        return _Dictionary(keys, {key: index for index, key in enumerate(keys)})
 
-    def place(self, key: str) -> int:
-        found = self.places.get(key)
-        if found is None:
+    def key_index(self, key: str) -> int:
+        index = self.places.get(key)
+        if index is None:
             raise CorruptFileError(f"A shredded variant has a field '{key}' its metadata lacks")
-        return found
+        return index
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Rows:
 
     kinds: Sequence[int | None]
     texts: Sequence[bytes]
-    known: dict[int, _Dictionary] = field(default_factory=dict)
+    dictionaries: dict[int, _Dictionary] = field(default_factory=dict)
 
     @staticmethod
     def of(metadata: pa.Array) -> _Rows:
@@ -80,12 +80,12 @@ class _Rows:
         kind = self.kinds[row]
         if kind is None:
             raise CorruptFileError("A shredded variant has no metadata")
-        if kind not in self.known:
-            self.known[kind] = _Dictionary.of(self.texts[kind])
-        return self.known[kind]
+        if kind not in self.dictionaries:
+            self.dictionaries[kind] = _Dictionary.of(self.texts[kind])
+        return self.dictionaries[kind]
 
     def taken(self, rows: Sequence[int]) -> _Rows:
-        return _Rows([self.kinds[row] for row in rows], self.texts, self.known)
+        return _Rows([self.kinds[row] for row in rows], self.texts, self.dictionaries)
 
     def values(self, parts: Mapping[str, pa.Array]) -> Values:
         """Return the values of a pair of columns: what is typed, else what is not."""
@@ -95,41 +95,46 @@ class _Rows:
         typed = parts[TYPED]
         if pt.is_struct(typed.type):
             return self._objects(typed, rest)
-        made = self._arrays(typed) if is_list(typed.type) else encoded(typed).to_pylist()
+        typed_values = self._arrays(typed) if is_list(typed.type) else encoded(typed).to_pylist()
         if rest is None:
-            return made
-        return [one if value is None else value for value, one in zip(made, rest, strict=True)]
+            return typed_values
+        return [
+            other if value is None else value
+            for value, other in zip(typed_values, rest, strict=True)
+        ]
 
     def _objects(self, typed: pa.StructArray, rest: Values | None) -> Values:
-        names = [one.name for one in typed.type]
-        if not all(pt.is_struct(one.type) for one in typed.type):
+        names = [field.name for field in typed.type]
+        if not all(pt.is_struct(field.type) for field in typed.type):
             raise CorruptFileError(f"A shredded variant has fields of {typed.type}")
         columns = [self.values(_parts(child)) for child in struct_children(typed)]
         there = typed.is_valid().to_pylist()
-        made: Values = []
+        objects: Values = []
         for row, is_there in enumerate(there):
             own = None if rest is None else rest[row]
             if not is_there:
-                made.append(own)
+                objects.append(own)
                 continue
             pairs = [
                 (name, column[row])
                 for name, column in zip(names, columns, strict=True)
                 if column[row] is not None
             ]
-            made.append(self._object(row, pairs, own))
-        return made
+            objects.append(self._object(row, pairs, own))
+        return objects
 
     def _object(self, row: int, pairs: list[tuple[str, bytes | None]], own: bytes | None) -> bytes:
-        known = self.dictionary(row)
-        found = {name: value for name, value in pairs if value is not None}
+        dictionary = self.dictionary(row)
+        members = {name: value for name, value in pairs if value is not None}
         if own is not None and own != NULL:
             if not is_object(own):
                 raise CorruptFileError("A shredded variant is an object and something else at once")
-            for place, value in fields_of(own):
-                found.setdefault(key_at(known.keys, place), value)
-        names = sorted(found, key=str.encode)
-        return object_of([known.place(name) for name in names], [found[name] for name in names])
+            for key_index, value in fields_of(own):
+                members.setdefault(key_at(dictionary.keys, key_index), value)
+        names = sorted(members, key=str.encode)
+        return object_of(
+            [dictionary.key_index(name) for name in names], [members[name] for name in names]
+        )
 
     def _arrays(self, typed: pa.Array) -> Values:
         kind = typed.type
@@ -139,12 +144,12 @@ class _Rows:
         items = self.taken(parents).values(_parts(typed.flatten()))
         there = typed.is_valid().to_pylist()
         lengths = pc.fill_null(pc.list_value_length(typed), 0).to_pylist()
-        made: Values = []
-        at = 0
+        arrays: Values = []
+        offset = 0
         for is_there, length in zip(there, lengths, strict=True):
-            part = items[at : at + length]
-            at += length
-            made.append(
-                array_of([NULL if one is None else one for one in part]) if is_there else None
+            part = items[offset : offset + length]
+            offset += length
+            arrays.append(
+                array_of([NULL if item is None else item for item in part]) if is_there else None
             )
-        return made
+        return arrays

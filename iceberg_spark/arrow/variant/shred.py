@@ -69,15 +69,15 @@ def _pair(kind: pa.DataType) -> pa.StructType:
 def shred_plan(rows: pa.StructArray) -> ShredPlan | None:
     """Return the fields that at least a tenth of some rows have, of one type; None where none."""
     seen: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    known = _Keys({})
+    dictionaries = _Keys({})
     objects = 0
-    for one in rows.drop_null().to_pylist():
-        if is_object(one[VALUE]):
+    for row in rows.drop_null().to_pylist():
+        if is_object(row[VALUE]):
             objects += 1
-            keys = known.of(one[METADATA])
-            for place, value in fields_of(one[VALUE]):
+            keys = dictionaries.of(row[METADATA])
+            for key_index, value in fields_of(row[VALUE]):
                 if value != NULL:
-                    seen[key_at(keys, place)][_type_number(value)] += 1
+                    seen[key_at(keys, key_index)][_type_number(value)] += 1
     chosen = {
         key: next(iter(counts))
         for key, counts in seen.items()
@@ -92,20 +92,20 @@ def shred_plan(rows: pa.StructArray) -> ShredPlan | None:
 class _Keys:
     """Keys of metadata, each decoded once."""
 
-    known: dict[bytes, list[str]]
+    by_metadata: dict[bytes, list[str]]
 
     def of(self, metadata: bytes) -> list[str]:
-        found = self.known.get(metadata)
-        if found is None:
-            found = self.known[metadata] = keys_of(metadata)
-        return found
+        names = self.by_metadata.get(metadata)
+        if names is None:
+            names = self.by_metadata[metadata] = keys_of(metadata)
+        return names
 
 
 def shredded(array: pa.StructArray, plan: ShredPlan) -> pa.StructArray:
     """Return a column of `VARIANT` as one of the plan's type; the values are the same."""
     parts = _Parts(plan, _Keys({}))
-    for one in array.to_pylist():
-        parts.add(one)
+    for row in array.to_pylist():
+        parts.add(row)
     metadata = struct_children(array)[0]
     kind = plan.kind
     typed_kind = kind.field(TYPED).type
@@ -113,7 +113,7 @@ def shredded(array: pa.StructArray, plan: ShredPlan) -> pa.StructArray:
         _column(_KINDS[number], parts.rest[key], parts.typed[key])
         for key, number in plan.types.items()
     ]
-    mask = pa.array([True if one else None for one in parts.objects], pa.bool_())
+    mask = pa.array([True if present else None for present in parts.objects], pa.bool_())
     typed = struct_of(len(array), columns, typed_kind, mask)
     value = pa.array(parts.values, pa.binary())
     return struct_of(len(array), [metadata, value, typed], kind, array)
@@ -121,44 +121,46 @@ def shredded(array: pa.StructArray, plan: ShredPlan) -> pa.StructArray:
 
 def _column(kind: pa.DataType, rest: list[Any], typed: list[Any]) -> pa.StructArray:
     gathered = _LONG if pa.types.is_timestamp(kind) else pa.int32() if kind == pa.date32() else kind
-    made = pa.array(typed, gathered).cast(kind) if gathered != kind else pa.array(typed, kind)
-    return struct_of(len(made), [pa.array(rest, pa.binary()), made], _pair(kind))
+    typed_values = (
+        pa.array(typed, gathered).cast(kind) if gathered != kind else pa.array(typed, kind)
+    )
+    return struct_of(len(typed_values), [pa.array(rest, pa.binary()), typed_values], _pair(kind))
 
 
 class _Parts:
     """What rows are taken apart into, row by row."""
 
-    __slots__ = ("_known", "_plan", "objects", "rest", "typed", "values")
+    __slots__ = ("_dictionaries", "_plan", "objects", "rest", "typed", "values")
 
-    def __init__(self, plan: ShredPlan, known: _Keys) -> None:
+    def __init__(self, plan: ShredPlan, dictionaries: _Keys) -> None:
         self._plan = plan
-        self._known = known
+        self._dictionaries = dictionaries
         self.values: list[bytes | None] = []
         self.objects: list[bool] = []
         self.rest: dict[str, list[Any]] = {key: [] for key in plan.types}
         self.typed: dict[str, list[Any]] = {key: [] for key in plan.types}
 
-    def add(self, one: Mapping[str, bytes] | None) -> None:
+    def add(self, row: Mapping[str, bytes] | None) -> None:
         """Take a row apart."""
-        if one is None or not is_object(one[VALUE]):
-            self.values.append(None if one is None else one[VALUE])
+        if row is None or not is_object(row[VALUE]):
+            self.values.append(None if row is None else row[VALUE])
             self.objects.append(False)
             self._fill({}, {})
             return
-        keys = self._known.of(one[METADATA])
+        keys = self._dictionaries.of(row[METADATA])
         others: list[tuple[int, bytes]] = []
         rest: dict[str, bytes] = {}
         typed: dict[str, Any] = {}
-        for place, value in fields_of(one[VALUE]):
-            key = key_at(keys, place)
+        for key_index, value in fields_of(row[VALUE]):
+            key = key_at(keys, key_index)
             number = self._plan.types.get(key)
             if number is None:
-                others.append((place, value))
+                others.append((key_index, value))
                 continue
-            found = _decoded(value, number)
-            (rest if found is _UNFIT else typed)[key] = value if found is _UNFIT else found
+            decoded = _decoded(value, number)
+            (rest if decoded is _UNFIT else typed)[key] = value if decoded is _UNFIT else decoded
         self.objects.append(True)
-        ids = [place for place, _ in others]
+        ids = [key_index for key_index, _ in others]
         self.values.append(object_of(ids, [value for _, value in others]) if others else None)
         self._fill(rest, typed)
 

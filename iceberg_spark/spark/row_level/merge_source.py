@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from iceberg_spark.arrow.given_rows import given_rows
+from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.expr.condition import equalities
 from iceberg_spark.expr.dialect import SPARK, Dialect
@@ -46,7 +46,7 @@ def as_frame(source: MergeSource, spark: SparkSession) -> DataFrame:
     if isinstance(source, DataFrame):
         frame = source
     else:
-        schema, batches = given_rows(source, "The source of a merge")
+        schema, batches = input_batches(source, "The source of a merge")
         frame = frame_of(spark, pa.Table.from_batches(batches, schema))
     seen: set[str] = set()
     for name in frame.columns:

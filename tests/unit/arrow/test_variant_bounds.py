@@ -81,9 +81,9 @@ def test_each_field_has_its_own_bound_and_others_have_none() -> None:
     one, two = value_of(pa.int8(), 1), value_of(pa.string(), "x")
     lower, upper = encoded_bounds({("b",): one, ("a", "c"): two}, {("b",): one}) or (b"", b"")
     reader = BoundsReader()
-    assert reader.bound(lower, ("b",)) == FieldBound(ValueKind.WHOLE, 1)
+    assert reader.bound(lower, ("b",)) == FieldBound(ValueKind.INTEGER, 1)
     assert reader.bound(lower, ("a", "c")) == FieldBound(ValueKind.TEXT, "x")
-    assert reader.bound(upper, ("b",)) == FieldBound(ValueKind.WHOLE, 1)
+    assert reader.bound(upper, ("b",)) == FieldBound(ValueKind.INTEGER, 1)
     for keys in ((), ("a",), ("c",), ("B",), ("a.c",)):
         assert reader.bound(lower, keys) is None
     assert reader.bound(upper, ("a", "c")) is None
@@ -94,7 +94,7 @@ def test_a_field_that_is_named_twice_has_no_bound() -> None:
     one, other = value_of(pa.int8(), 1), value_of(pa.int8(), 2)
     twice = bounds_of(("$['\\n']", one), ("$['\\u000a']", other), ("$['b']", one))
     assert BoundsReader().bound(twice, ("\n",)) is None
-    assert BoundsReader().bound(twice, ("b",)) == FieldBound(ValueKind.WHOLE, 1)
+    assert BoundsReader().bound(twice, ("b",)) == FieldBound(ValueKind.INTEGER, 1)
     whole = bounds_of(("$['a']", one))
     metadata = whole[: len(whole) - len(object_of([0], [one]))]
     assert BoundsReader().bound(metadata + object_of([0, 0], [one, other]), ("a",)) is None
@@ -120,7 +120,7 @@ def test_a_broken_value_is_no_bound(case: str) -> None:
     whole = value_of(pa.int8(), 1)
     data = bounds_of(("$['a']", BROKEN_VALUES[case]), ("$['b']", whole))
     assert BoundsReader().bound(data, ("a",)) is None
-    assert BoundsReader().bound(data, ("b",)) == FieldBound(ValueKind.WHOLE, 1)
+    assert BoundsReader().bound(data, ("b",)) == FieldBound(ValueKind.INTEGER, 1)
 
 
 def test_bytes_that_are_cut_anywhere_raise_or_bound_nothing() -> None:

@@ -54,7 +54,7 @@ def bounds(
 
 
 def whole(value: int) -> FieldBound:
-    return FieldBound(ValueKind.WHOLE, value)
+    return FieldBound(ValueKind.INTEGER, value)
 
 
 def test_a_shredded_field_has_the_least_and_the_greatest_value(tmp_path: Path) -> None:

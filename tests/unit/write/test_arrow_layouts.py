@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from iceberg_spark.arrow.from_arrow import from_arrow
-from iceberg_spark.arrow.given_rows import given_rows
+from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.write.align_batches import AlignOptions, aligned
@@ -118,7 +118,7 @@ def test_a_null_key_behind_run_ends_is_refused_and_does_not_end_the_process() ->
     ids=str,
 )
 def test_polars_categories_are_texts(kind: Any, values: list[Any], rows: list[Any]) -> None:
-    schema, batches = given_rows(pl.DataFrame({"c": pl.Series(values, dtype=kind)}))
+    schema, batches = input_batches(pl.DataFrame({"c": pl.Series(values, dtype=kind)}))
     (made,) = aligned(from_arrow(schema), batches, AlignOptions())
     assert made.column(0).to_pylist() == rows
 
@@ -131,7 +131,7 @@ def test_polars_categories_are_texts(kind: Any, values: list[Any], rows: list[An
 def test_polars_types_without_an_arrow_type_are_refused_by_column(kind: Any, value: Any) -> None:
     frame = pl.DataFrame({"a": [1], "c": pl.Series([value], dtype=kind)})
     with pytest.raises(InvalidSchemaError, match=r"Column 'c' has polars' type"):
-        given_rows(frame)
+        input_batches(frame)
 
 
 def test_bytes_of_no_length_are_refused_by_column() -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, InvalidTypeError
 
 
-def given_rows(rows: Any, what: str = "Rows") -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+def input_batches(rows: Any, what: str = "Rows") -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
     """Return the schema and the batches of rows.
 
     Beside pyarrow's tables, batches and readers whatever gives an Arrow stream is taken. Of a
@@ -80,9 +80,9 @@ def _from_pandas(frame: Any) -> pa.Table:
         table = table.replace_schema_metadata()
         return table.cast(pa.schema([_in_microseconds(field) for field in table.schema]))
     except (pa.ArrowException, TypeError, ValueError) as error:
-        said = " ".join(str(each) for each in error.args)
+        reason = " ".join(str(argument) for argument in error.args)
         raise InvalidInputError(
-            f"The pandas DataFrame can't be read as columns of one type each: {said}. Give each "
+            f"The pandas DataFrame can't be read as columns of one type each: {reason}. Give each "
             "column a type, with astype(...)"
         ) from error
 
