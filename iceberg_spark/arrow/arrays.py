@@ -34,10 +34,10 @@ def struct_of(
 
 
 def without_nulls(array: pa.Array) -> pa.Array:
-    """Return an array whose nulls show whatever lies in their slots; nothing is copied.
+    """Return an array whose nulls show the values in their slots; nothing is copied.
 
-    For required fields of a null struct: Spark marks them null too, and Parquet then refuses
-    them, though nobody can see them.
+    For required fields of a null struct: Spark marks them null too, and Parquet refuses such nulls,
+    although the null struct hides them.
     """
     if array.null_count == 0:
         return array
@@ -54,7 +54,7 @@ def without_nulls(array: pa.Array) -> pa.Array:
 
 
 def null_column(rows: int, kind: pa.DataType) -> pa.Array:
-    """Return a column of nulls; required fields of a null struct are none (`without_nulls`)."""
+    """Return a column of nulls; required fields of a null struct are not null (`without_nulls`)."""
     if not pa.types.is_struct(kind):
         return pa.nulls(rows, kind)
     inner = [null_column(rows, field.type) for field in kind]
@@ -66,7 +66,7 @@ def null_column(rows: int, kind: pa.DataType) -> pa.Array:
 
 
 def batch_of(rows: int, columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch that knows its number of rows even where it has no columns."""
+    """Return a batch with a number of rows, even if it has no columns."""
     if columns:
         return pa.RecordBatch.from_arrays(list(columns), schema=schema)
     return pa.RecordBatch.from_struct_array(struct_of(rows, (), pa.struct([])))
@@ -96,9 +96,9 @@ def map_list(array: pa.Array, step: Step, kind: pa.DataType) -> pa.Array:
 def plain_list(array: pa.Array) -> pa.ListArray:
     """Return a list of another layout (large, fixed size, view) as a plain list.
 
-    Arrow's own cast makes invalid arrays of list views, loses run ends, and may crash. Null lists
-    become empty: whatever their slots hold is no value.
-    Raises ArrowInvalid if the lists hold more values than a plain list can.
+    Arrow's own cast creates invalid arrays from list views, loses run ends, and may crash. Null
+    lists become empty: their slots hold no values. Raises ArrowInvalid if the lists hold more
+    values than a plain list can.
     """
     starts, lengths = _list_windows(array)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
@@ -158,10 +158,10 @@ def concat(parts: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """Return the values that an extension, dictionary or run-end encoded array stands for.
+    """Return the values of an extension, dictionary or run-end encoded array.
 
     Arrow decodes neither dictionaries nor run ends of views or of nested values. Taking the
-    values by their positions works for every type.
+    values by index works for every type.
     """
     while True:
         if isinstance(array, pa.ExtensionArray):
@@ -216,8 +216,8 @@ def _plain_map(array: pa.MapArray) -> pa.MapArray:
 def with_offsets(array: pa.Array) -> pa.Array:
     """Return an array whose empty children have offsets.
 
-    Java sends empty lists, maps and texts inside others without any; Arrow's C++ reads the first
-    offset all the same, beyond the buffer, and may crash.
+    Java sends empty lists, maps and texts inside others without offsets; Arrow's C++ still reads
+    the first one, beyond the buffer, and may crash.
     """
     kind = array.type
     if not len(array):

@@ -1,4 +1,4 @@
-"""Defaults of columns as Arrow values: those of old rows and those of rows to come."""
+"""Defaults of columns as Arrow values: for existing and for new rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from iceberg_spark.spec import types as t
 
 
 def default_array(field: t.NestedField, rows: int, *, written: bool, path: str = "") -> pa.Array:
-    """Return a column of a field's default, null where it has none.
+    """Return a column of a field's default, null if it has none.
 
-    That is `write-default` where `written`, else `initial-default`. A struct's default says only
+    `written` selects `write-default` instead of `initial-default`. A struct's default only means
     that it is not null: its fields have their own (specification, "Default values").
     """
     kind = to_arrow_type(field.field_type, path or field.name)
@@ -36,7 +36,7 @@ def _repeated(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
 
 
 def _nested(kind: t.IcebergType, value: Any, *, written: bool) -> Any:
-    """Return a canonical value as what Arrow's builders take."""
+    """Return a canonical value in the form that Arrow's builders accept."""
     match kind:
         case _ if value is None:
             return None

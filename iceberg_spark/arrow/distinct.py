@@ -15,7 +15,7 @@ N = TypeVar("N", bound=np.integer[Any])
 
 
 def distinct(numbers: npt.NDArray[N]) -> npt.NDArray[N]:
-    """Return whole numbers sorted, each once; the given ones stay as they are."""
+    """Return sorted distinct integers; the input is unchanged."""
     ordered = np.sort(numbers)
     if not len(ordered):
         return ordered

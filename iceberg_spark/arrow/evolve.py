@@ -38,12 +38,12 @@ from iceberg_spark.spec import types as t
 Fill = Callable[[int], pa.Array]
 """From a number of rows to a column that the file does not have."""
 Constants = Mapping[int, pa.Scalar]
-"""Values by field id that come from metadata, not from the file."""
+"""Values by field id from metadata instead of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The child at `index` of what the file gives, through `step` unless it is right already."""
+    """The file's child at `index`, converted by `step` if necessary."""
 
     index: int
     step: Step | None
@@ -60,7 +60,7 @@ class Evolution:
     sources: tuple[_Source, ...]
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch with exactly `schema`; columns that are right already are shared."""
+        """Return the batch with exactly `schema`; columns that need no conversion are shared."""
         rows = batch.num_rows
         columns = batch.columns  # makes all of them each time it is asked
         evolved = [_column(source, columns, rows) for source in self.sources]
@@ -73,12 +73,12 @@ def evolution(
     constants: Constants,
     where: str,
 ) -> Evolution:
-    """Compile how the columns `fields`, as a reader gives them, become the `expected` ones.
+    """Compile the conversion of a reader's columns `fields` to the `expected` ones.
 
-    A field that the file lacks is, in this order: its constant (identity partition value), a
-    column that a name mapping gives its id, its `initial-default`, null. Raises
-    CorruptFileError naming the column and `where` for a type that can't be read as the wanted
-    one, or a required column that none of these gives.
+    A field that the file lacks is filled by, in this order: its constant (identity partition
+    value), a column to which a name mapping gives its id, its `initial-default`, null. Raises
+    CorruptFileError naming the column and `where` for a type that can't be read as the expected
+    one, or a required column without any of these.
     """
     schema = pa.schema([to_arrow_field(field) for field in expected])
     compiler = _Compiler(constants, where)
@@ -88,10 +88,10 @@ def evolution(
 def needed_leaves(
     fields: tuple[FileField, ...], expected: Sequence[t.NestedField], constants: Constants
 ) -> frozenset[int]:
-    """Return the primitive columns of a file that have to be read for the wanted fields.
+    """Return the primitive columns of a file that have to be read for the expected fields.
 
-    A struct of which only children that the file lacks are wanted still needs one of its old
-    children: without it, a null struct can't be told from a struct of nulls.
+    A struct of which only children that the file lacks are expected still needs one of its old
+    children, to distinguish a null struct from a struct of nulls.
     """
     finder = _finder(fields, constants)
     leaves: set[int] = set()
@@ -123,9 +123,9 @@ def _at_least_one(source: FileField, chosen: frozenset[int]) -> frozenset[int]:
 
 
 def _cheapest(source: FileField) -> tuple[int, frozenset[int]]:
-    """Return the leaves that say at the least cost where a field is null, and that cost.
+    """Return the leaves that reveal the nulls of a field at the least cost, and that cost.
 
-    Few lists above them and a fixed width make leaves cheap; a map takes its keys along.
+    Leaves with few lists above them and a fixed width are cheap; a map also needs its keys.
     """
     if not source.children:
         variable = not (pt.is_primitive(source.kind) or pt.is_decimal(source.kind))
@@ -138,7 +138,7 @@ def _cheapest(source: FileField) -> tuple[int, frozenset[int]]:
 
 
 def _paired(source: FileField, expected: t.IcebergType) -> tuple[t.NestedField, ...]:
-    """Return the wanted children; elements, keys and values that have no id in the file fit."""
+    """Return the expected children; elements, keys and values without an id in the file match."""
     fields = t.child_fields(expected)
     if isinstance(expected, t.StructType):
         return fields
@@ -148,7 +148,7 @@ def _paired(source: FileField, expected: t.IcebergType) -> tuple[t.NestedField, 
 
 
 def _with_id(field: t.NestedField, child: FileField) -> t.NestedField:
-    """A list has one element, whatever its writer (Spark's gives it no id) called it."""
+    """A list has one element, whatever its writer called it (Spark's has no id)."""
     if child.own_id is None and child.mapped_id is None:
         return t.NestedField(-1, field.name, field.field_type, field.required)
     return field
@@ -156,16 +156,16 @@ def _with_id(field: t.NestedField, child: FileField) -> t.NestedField:
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    """Finds fields among some of a file's, each without a look at all the others."""
+    """Finds fields among a file's by id, without a scan over all of them."""
 
     own: Mapping[int, int]
     mapped: Mapping[int, int]
     constants: Constants
 
     def find(self, expected: t.NestedField) -> int | pa.Scalar | None:
-        """Return the place of the field with a wanted one's values, or its constant.
+        """Return the index of the field with an expected one's values, or its constant.
 
-        None: neither is there, its default counts.
+        None: there is neither, and its default applies.
         """
         if isinstance(expected.field_type, t.UnknownType):
             return None
@@ -176,7 +176,7 @@ class _Finder:
 
 
 def _finder(fields: Sequence[FileField], constants: Constants) -> _Finder:
-    """Index fields by their ids; of several with one id the first counts."""
+    """Index fields by their ids; the first of several with one id counts."""
     own: dict[int, int] = {}
     mapped: dict[int, int] = {}
     for index, field in enumerate(fields):
@@ -255,7 +255,7 @@ class _Compiler:
         return None if stored.kind == VARIANT else plain_variant
 
     def _naming(self, step: Step, path: str) -> Step:
-        """Return the step with errors that say where in which file."""
+        """Return the step with errors that name the column and the file."""
 
         def named(array: pa.Array) -> pa.Array:
             try:
@@ -330,7 +330,7 @@ class _Compiler:
         return lambda rows: default_array(expected, rows, written=False, path=path)
 
     def _default_struct(self, expected: t.StructType, kind: pa.DataType, path: str) -> Fill:
-        """A struct's default says only that it is not null; its fields have their own."""
+        """A struct's default only means that it is not null; its fields have their own."""
         fills = [self._default(field, f"{path}.{field.name}") for field in expected.fields]
         return lambda rows: struct_of(rows, [fill(rows) for fill in fills], kind)
 

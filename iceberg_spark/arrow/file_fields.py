@@ -18,9 +18,9 @@ Path = tuple[str, ...]
 class FileField:
     """A column or nested field of a file.
 
-    `own_id` is what the file itself says, `mapped_id` what a name mapping says where the file
-    says nothing. `leaves` numbers the primitive columns below it in the file's order, which is
-    how Parquet numbers its columns. Children of a list are its element, of a map key and value.
+    `own_id` is the id in the file, `mapped_id` that of a name mapping if the file has none.
+    `leaves` numbers the primitive columns below it in the file's order, like Parquet numbers its
+    columns. Children of a list are its element, of a map key and value.
     """
 
     name: str
@@ -62,7 +62,7 @@ def _file_field(
 
 
 def child_names(kind: pa.DataType) -> tuple[str, ...]:
-    """Return the names that the children of a type go by in name mappings."""
+    """Return the names of a type's children in name mappings."""
     if pa.types.is_map(kind):
         return ("key", "value")
     if is_list(kind):
@@ -98,7 +98,7 @@ def _kind_of(field: FileField, children: tuple[FileField, ...]) -> pa.DataType:
 
 
 def ids_of(mapping: NameMapping) -> dict[Path, int]:
-    """Return a name mapping laid flat: ids by path of names, every name of a field counts."""
+    """Return a flattened name mapping: ids by path of names, for every name of a field."""
     ids: dict[Path, int] = {}
     _collect(mapping.fields, (), ids)
     return ids
@@ -109,7 +109,7 @@ def ids_by_position(schema: pa.Schema, mapping: NameMapping) -> dict[Path, int]:
 
     Java's rule for Parquet files without ids in a table without a name mapping (ParquetSchemaUtil.
     addFallbackIds): the columns of such a table were never reordered or dropped. `mapping`
-    has the table's names, for nested fields.
+    contains the table's names, for nested fields.
     """
     by_id = {field.field_id: field for field in mapping.fields}
     ids: dict[Path, int] = {}

@@ -37,8 +37,8 @@ def comparison_order(floats: Any) -> Any:
 
 
 def extremes(floats: Any) -> tuple[float, float] | None:
-    """Return the least and the greatest number by the total order, None where there is none."""
-    ends = pc.min_max(floats)  # passes over NaN, and takes -0.0 and 0.0 for equal
+    """Return the least and the greatest number by the total order, None if there is none."""
+    ends = pc.min_max(floats)  # ignores NaN, and treats -0.0 and 0.0 as equal
     low, high = ends["min"].as_py(), ends["max"].as_py()
     if low is None or math.isnan(low):
         return None

@@ -49,12 +49,11 @@ def from_arrow(
 ) -> Schema:
     """Return the Iceberg schema of an Arrow schema, docs kept.
 
-    Ids come from `id_of` (paths of names, e.g. a name mapping laid flat) where it is given,
-    else from the metadata where every field has one, else they are fresh: 1, 2, ... depth first.
-    Nanosecond timestamps become microsecond ones (values that don't fit are refused when they
-    are written) unless `nano` asks for version 3's types. `large_*`, views and dictionaries
-    are what they stand for. Raises InvalidSchemaError naming a column that Iceberg has no type
-    for, or that has no id in `id_of`.
+    Ids come from `id_of` (paths of names, e.g. a flattened name mapping) if it is passed, else
+    from the metadata if every field has one, else they are new: 1, 2, ... depth first.
+    Nanosecond timestamps become microsecond ones (writing refuses values that don't fit) unless
+    `nano` selects version 3's types. `large_*`, views and dictionaries become plain types. Raises
+    InvalidSchemaError naming a column without an Iceberg type, or without an id in `id_of`.
     """
     if id_of is None and _all_have_ids(schema):
         ids: IdOf = _metadata_id
@@ -136,7 +135,7 @@ def _timestamp(kind: pa.DataType, *, nano: bool) -> t.IcebergType:
 
 
 def _storage(kind: pa.DataType) -> pa.DataType:
-    """Return what a dictionary, run-end or extension type stands for; Arrow's uuid stays known."""
+    """Return the plain type of a dictionary, run-end or extension type; Arrow's uuid stays."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return _storage(kind.value_type)
     return kind

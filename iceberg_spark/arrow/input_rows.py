@@ -14,10 +14,10 @@ from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, InvalidT
 def input_batches(rows: Any, what: str = "Rows") -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
     """Return the schema and the batches of rows.
 
-    Beside pyarrow's tables, batches and readers whatever gives an Arrow stream is taken. Of a
-    pandas frame NaN becomes null as in Spark, a named index becomes columns, another one goes,
-    and times are microseconds. Raises InvalidTypeError, and InvalidInputError for a pandas column
-    that holds values of several types.
+    Accepts pyarrow's tables, batches and readers, and anything that exports an Arrow stream. In a
+    pandas frame NaN becomes null like in Spark, a named index becomes columns, another index is
+    dropped, and times are microseconds. Raises InvalidTypeError, and InvalidInputError for a pandas
+    column with values of several types.
     """
     if isinstance(rows, pa.Table):
         return rows.schema, rows.to_batches()
@@ -88,7 +88,7 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 
 def _in_microseconds(field: pa.Field) -> pa.Field:
-    """Pandas' times are ns; Iceberg's are µs, and what is finer than that is refused."""
+    """Pandas' times are ns, Iceberg's µs; finer values are refused."""
     if pa.types.is_timestamp(field.type):
         return field.with_type(pa.timestamp("us", field.type.tz))
     return field

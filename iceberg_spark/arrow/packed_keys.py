@@ -1,7 +1,7 @@
-"""The order of rows by several keys, found by sorting one number a row.
+"""The order of rows by several keys, computed by sorting one number per row.
 
-Each key becomes a small number, and all of a row's numbers are bits of one, the last of which say
-which row it is. Numbers are sorted some ten times as fast as rows are compared key by key.
+Each key becomes a small number, and all numbers of a row are packed as bits of one; its last bits
+are the row's index. Numbers are sorted some ten times as fast as rows are compared key by key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Key:
-    """An array to sort by: texts by their bytes, whole numbers, and what is stored as these."""
+    """An array to sort by: texts by their bytes, integers, and types stored as these."""
 
     values: Any
     descending: bool
@@ -31,8 +31,9 @@ class Key:
 
 
 def packed_places(keys: Sequence[Key]) -> npt.NDArray[np.int64] | None:
-    """Return the places of rows in their order, equal ones as they lie; None if there are too many
-    bits, or keys of other types.
+    """Return the indices of rows in sorted order, equal rows in their original order.
+
+    None if there are too many bits, or keys of other types.
     """
     rows = len(keys[0].values) if keys else 0
     left = _WORD_BITS - rows.bit_length()
@@ -55,7 +56,7 @@ def packed_places(keys: Sequence[Key]) -> npt.NDArray[np.int64] | None:
 
 
 def _numbered(key: Key) -> tuple[Words, int] | None:
-    """Return a number for each row, in the order of the key, and how many numbers there may be."""
+    """Return a number for each row, in the order of the key, and the number of possible numbers."""
     kind = key.values.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         numbered = _of_texts(key.values)
@@ -86,7 +87,7 @@ def _of_numbers(values: Any) -> tuple[Words, int]:
     if low is None:
         return np.zeros(len(values), np.uint64), 1
     numbers = pc.fill_null(integers, low).to_numpy(zero_copy_only=False)
-    # The difference of two numbers may be too large for a signed one, and wraps to what it is.
+    # The difference may exceed a signed integer: it wraps to the right unsigned one.
     least = np.array(low, np.int64).view(np.uint64)
     return numbers.view(np.uint64) - least, high - low + 1
 

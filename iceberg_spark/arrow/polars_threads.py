@@ -16,7 +16,7 @@ class _Polars:
     lost: bool = False
 
     def after_fork(self) -> None:
-        """Note what the child was given."""
+        """Record the state of the child."""
         self.lost = "polars" in sys.modules
 
 
@@ -25,15 +25,15 @@ os.register_at_fork(after_in_child=_POLARS.after_fork)
 
 
 def are_lost() -> bool:
-    """Return whether this process was made by fork after its parent had loaded polars."""
+    """Return whether this process was forked after its parent had loaded polars."""
     return _POLARS.lost
 
 
 def require(what: str) -> None:
-    """Raise UnsupportedError where polars would hang; `what` begins the message."""
+    """Raise UnsupportedError if polars would hang; `what` begins the message."""
     if _POLARS.lost:
         raise UnsupportedError(
-            f"{what} can't be compared in a process made by fork after its parent had read a "
-            "table: polars' threads don't come along. Make the process by "
+            f"{what} can't be compared in a process that was forked after its parent had read a "
+            "table: polars' threads do not survive a fork. Start the process by "
             "multiprocessing.get_context('spawn') or 'forkserver', or fork before the first read"
         )

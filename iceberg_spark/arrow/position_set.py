@@ -1,7 +1,7 @@
-"""Positions of rows in a data file as a set: what position deletes and deletion vectors hold.
+"""Positions of rows in a data file as a set: the content of position deletes and deletion vectors.
 
-Words of 64 positions, of which only those are kept that have one: 16 bytes a position at the worst,
-two bits a row of a range at the best. Java: PositionDeleteIndex. Everything is a pass over arrays.
+Words of 64 positions, without the words that are zero: 16 bytes per position at worst, two bits per
+row of a range at best. Java: PositionDeleteIndex. Every operation is a pass over arrays.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ Positions: TypeAlias = npt.NDArray[np.int64]
 Words: TypeAlias = npt.NDArray[np.uint64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-_OBJECT_BYTES = 350  # of a set beside its words, about
+_OBJECT_BYTES = 350  # of a set in addition to its words, about
 _BITWISE_COUNT = getattr(np, "bitwise_count", None)  # from numpy 2 on
 _SLICE = 1 << 16  # words whose bits are laid out at a time, 4 MiB
-_FEW_BITS = 2  # of a word, on average: up to so many are found one by one
+_FEW_BITS = 2  # of a word, on average: up to that many, bits are extracted one by one
 _MANY = 8  # where more than one word in so many has the place of the one before, all are reduced
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PositionSet:
-    """Bit `p & 63` of the word at place `p >> 6` says that position `p` is in the set.
+    """Bit `p & 63` of the word whose place is `p >> 6` is set if position `p` is in the set.
 
-    `places` ascend, and none of `words` is zero: use the makers. Nobody changes the arrays.
+    `places` ascend, and no word is zero: use the constructors. The arrays are immutable.
     """
 
     places: Positions
@@ -71,7 +71,7 @@ class PositionSet:
 
     @staticmethod
     def from_words(places: Positions, words: Words) -> PositionSet:
-        """Return a set of words at places that ascend; those that are zero are left out."""
+        """Return a set of words at ascending places; zero words are left out."""
         nonzero = words != 0
         return (
             PositionSet(places, words)
@@ -81,7 +81,7 @@ class PositionSet:
 
     @staticmethod
     def union(sets: Iterable[PositionSet]) -> PositionSet:
-        """Return the positions that some set has."""
+        """Return the positions of all sets."""
         parts = [part for part in sets if not part.is_empty]
         if len(parts) < 2:
             return parts[0] if parts else NO_POSITIONS
@@ -97,7 +97,7 @@ class PositionSet:
         return _merged(places[order], np.concatenate([part.words for part in parts])[order])
 
     def without(self, other: PositionSet) -> PositionSet:
-        """Return the positions that `other` does not have."""
+        """Return the positions that are not in `other`."""
         if other.is_empty:
             return self
         indices = np.minimum(np.searchsorted(other.places, self.places), len(other.places) - 1)
@@ -105,7 +105,7 @@ class PositionSet:
         return PositionSet.from_words(self.places, self.words & ~met)
 
     def below(self, end: int) -> PositionSet:
-        """Return the positions less than `end`: a file has no rows at others."""
+        """Return the positions less than `end`: a file has no rows beyond."""
         if self.is_empty or int(self.places[-1]) < end >> 6:
             return self
         stop = int(np.searchsorted(self.places, (end + 63) >> 6))
@@ -159,7 +159,7 @@ NO_POSITIONS = PositionSet(np.zeros(0, np.int64), np.zeros(0, np.uint64))
 
 
 def bit_counts(words: Words) -> npt.NDArray[np.int64]:
-    """Return how many bits of each word are set."""
+    """Return the number of set bits of each word."""
     if _BITWISE_COUNT is not None:
         native: npt.NDArray[np.int64] = _BITWISE_COUNT(words).astype(np.int64)
         return native
@@ -171,7 +171,7 @@ def bit_counts(words: Words) -> npt.NDArray[np.int64]:
 
 
 def _from_range(start: int, words: Words) -> PositionSet:
-    """Return the set of the words of every place from `start` on."""
+    """Return the set of the words of consecutive places from `start` on."""
     nonzero = np.flatnonzero(words)
     return PositionSet(nonzero + start, words[nonzero])
 
@@ -187,7 +187,7 @@ def _merged(places: Positions, words: Words) -> PositionSet:
     first = np.ones(len(places), np.bool_)
     first[again] = False
     joined = words[first]
-    # The k-th word that repeats a place, from 0, has k others before it that are left out as well.
+    # The k-th word with a repeated place, from 0, follows k others that are left out as well.
     np.bitwise_or.at(joined, again - np.arange(1, len(again) + 1), words[again])
     return PositionSet(places[first], joined)
 
@@ -199,7 +199,7 @@ def _positions(places: Positions, words: Words) -> Positions:
         return _of_few_bits(places, words, np.cumsum(counts) - counts, total)
     bits = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
     set_bits = np.flatnonzero(bits)
-    # How far a word lies from where it would be if none were left out.
+    # The distance of a word from its index if no word were left out.
     shift = (places - np.arange(len(places))) << 6
     moved = shift[0] if shift[0] == shift[-1] else np.repeat(shift, counts)
     positions: Positions = set_bits + moved
@@ -207,14 +207,14 @@ def _positions(places: Positions, words: Words) -> Positions:
 
 
 def _of_few_bits(places: Positions, words: Words, starts: Positions, total: int) -> Positions:
-    """Return the positions of words that have hardly more than a bit each, the lowest bits first.
+    """Return the positions of words with hardly more than a bit each, the lowest bits first.
 
-    `starts` says where the positions of each word begin.
+    `starts` are the indices of each word's first position in the result.
     """
     positions = np.empty(total, np.int64)
     while len(words):
         lowest = words & (~words + np.uint64(1))
-        # As many bits lie below a bit as its number says.
+        # The number of bits below a bit is its index.
         positions[starts] = (places << 6) + bit_counts(lowest - np.uint64(1))
         rest = words ^ lowest
         more = np.flatnonzero(rest)

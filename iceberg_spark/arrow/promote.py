@@ -51,8 +51,8 @@ def _timestamp_or_date(kind: pa.DataType) -> bool:
 
 
 _READS: Mapping[type, _Accepts] = {
-    # What a file may hold for a column of the table's type: the type itself in any of Arrow's
-    # layouts, and what the specification ("Schema Evolution") lets be promoted to it.
+    # Types in a file for a column of the table's type: the type itself in any of Arrow's layouts,
+    # and those that the specification ("Schema Evolution") promotes to it.
     t.BooleanType: _is(pa.bool_()),
     t.IntegerType: _is(*_SMALL_INTS),
     t.LongType: _is(*_INTS),
@@ -77,15 +77,15 @@ _NANOS = (t.TimestampNanoType, t.TimestamptzNanoType)
 
 
 def leaf_step(kind: pa.DataType, expected: t.IcebergType, column: str, where: str) -> Step | None:
-    """Return how to turn a file's column into the table's type; None when it is that already.
+    """Return the conversion of a file's column to the table's type; None if there is nothing to do.
 
     Casts are checked: a value that doesn't fit (nanoseconds, a date outside the range of
     timestamps) raises CorruptFileError naming the column and `where` (the file). So does a
-    type that can't become the wanted one, at once.
+    type that can't be converted, immediately.
     """
     target = to_arrow_type(expected, column)
     if kind == target and not isinstance(expected, _NANOS):
-        return None  # an ORC file's nanoseconds may turn out to be microseconds of any year
+        return None  # an ORC file's nanoseconds may be microseconds of any year
     if isinstance(expected, t.UnknownType):  # whatever is stored is ignored
         return lambda array: pa.nulls(len(array))
     if not pt.is_null(kind) and not _readable(storage_type(kind), expected):

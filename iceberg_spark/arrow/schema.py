@@ -12,7 +12,7 @@ from iceberg_spark.spec.schema import Schema
 FIELD_ID = b"PARQUET:field_id"
 """Where Arrow's Parquet reader and writer keep a field's id."""
 ORC_FIELD_ID = b"iceberg.id"
-"""The ORC type attribute that holds a field's id (specification, Appendix A)."""
+"""The ORC type attribute with a field's id (specification, Appendix A)."""
 DOC = b"doc"
 
 
@@ -28,7 +28,7 @@ def to_arrow_field(field: t.NestedField, path: str = "") -> pa.Field:
     if field.doc:
         metadata[DOC] = field.doc.encode()
     kind = to_arrow_type(field.field_type, path)
-    # Arrow's null type has no values that could be required, whatever the field says.
+    # Arrow's null type has no values, so it is never required.
     nullable = field.optional or pa.types.is_null(kind)
     return pa.field(field.name, kind, nullable, metadata)
 

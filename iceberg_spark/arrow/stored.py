@@ -1,7 +1,7 @@
-"""What files hold of a table's columns: columns of `unknown`, which are always null, are left out.
+"""The stored form of a table's columns: columns of `unknown`, which are always null, are left out.
 
 Parquet and ORC have no structs without fields, lists without elements or tables without columns:
-where nothing else would be left an unknown one stays, as nulls, which readers pass over.
+if nothing else would be left, an unknown column is stored as nulls, which readers ignore.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from iceberg_spark.spec.schema import Schema
 
 
 def stored_schema(schema: Schema) -> Schema:
-    """Return the columns that files have; the schema itself where it has none of `unknown`."""
+    """Return the columns of files; the schema itself if it has no `unknown`."""
     if not any(
         isinstance(schema.find_type(field_id), t.UnknownType) for field_id in schema.field_ids
     ):
@@ -47,7 +47,7 @@ def _stored(kind: t.IcebergType) -> t.IcebergType:
 
 
 def to_stored(table: pa.Table, schema: Schema, stored: Schema) -> pa.Table:
-    """Return a table's rows with the columns of `stored`, of `stored_schema`."""
+    """Return a table's rows with the columns of `stored`, a result of `stored_schema`."""
     if stored is schema:
         return table
     places = {field.field_id: index for index, field in enumerate(schema.fields)}

@@ -26,9 +26,9 @@ def has_texts(kind: pa.DataType) -> bool:
 
 
 def wrong_text(column: pa.Array, name: str) -> str | None:
-    """Return the path of a field that holds text that is not UTF-8, None where all is.
+    """Return the path of a field with text that is not UTF-8, None if all is valid.
 
-    Only what the column shows counts: not what lies outside a slice or below a null.
+    Only visible values count, not those outside a slice or below a null.
     """
     for path, texts in _texts(column, name):
         if not _is_utf8(texts):
@@ -73,7 +73,7 @@ def _entries(array: pa.MapArray) -> pa.StructArray:
 
 
 def _is_utf8(texts: pa.Array) -> bool:
-    """Plain ASCII is told by one look at all bytes; Arrow's own check takes six times as long."""
+    """ASCII is recognised by one pass over all bytes; Arrow's own check takes six times as long."""
     if pt.is_string_view(texts.type):
         texts = texts.cast(pa.large_binary())
     elif _is_ascii(texts):

@@ -1,7 +1,7 @@
-"""Distinct values counted by theta sketches, as Apache DataSketches has them, on columns.
+"""Theta sketches of distinct values, as in Apache DataSketches, on columns.
 
-A sketch keeps the least hashes of the values that it saw (at most 4,096); their spread tells how
-many there are. Those of Java unite with these: the hash is MurmurHash3 (x64, 128 bits, seed
+A sketch holds the least hashes of its values (at most 4,096); their spread estimates the number of
+distinct values. Sketches of Java can be merged: the hash is MurmurHash3 (x64, 128 bits, seed
 9001) of a value's bytes (specification: "Appendix D: Single-value serialization"; Puffin's
 `apache-datasketches-theta-v1`). Source of the binary form: DataSketches' CompactSketch.
 """
@@ -53,7 +53,7 @@ class ThetaSketch:
 
     @classmethod
     def union(cls, sketches: Iterable[ThetaSketch]) -> ThetaSketch:
-        """Return the sketch of the values of all."""
+        """Return the sketch of the values of all sketches."""
         every = tuple(sketches)
         theta = min((sketch.theta for sketch in every), default=_LARGEST)
         held = [sketch.hashes for sketch in every]
@@ -79,14 +79,14 @@ NOTHING = ThetaSketch(np.zeros(0, np.uint64))
 
 
 def _least(hashes: Hashes, theta: int) -> ThetaSketch:
-    """Return a sketch of sorted hashes, of which the next after the last kept is theta."""
+    """Return a sketch of the least of sorted hashes; theta is the first hash left out."""
     if len(hashes) <= NOMINAL:
         return ThetaSketch(hashes, theta)
     return ThetaSketch(hashes[:NOMINAL].copy(), int(hashes[NOMINAL]))
 
 
 def hashes_of(values: Bytes) -> Hashes:
-    """Return the hashes of values of one length: a row of bytes each."""
+    """Return the hashes of values of equal length, one per row."""
     rows, length = values.shape
     blocks, rest = divmod(length, 16)
     words = np.ascontiguousarray(values[:, : blocks * 16]).view("<u8").astype(np.uint64, copy=False)
@@ -116,7 +116,7 @@ def _finished(h1: Hashes, h2: Hashes, length: int) -> Hashes:
 
 
 def _word(values: Bytes) -> Hashes:
-    """Return up to eight bytes as a number, the first the least."""
+    """Return up to eight bytes as a little-endian number."""
     if values.shape[1] == 8:
         numbers: Hashes = np.ascontiguousarray(values).view("<u8")[:, 0]
         return numbers

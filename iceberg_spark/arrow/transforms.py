@@ -83,7 +83,7 @@ def apply_transform(transform: Transform, source_type: IcebergType, array: pa.Ar
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Decode what the kernels do not know: extensions, dictionaries, views, other decimals."""
+    """Decode layouts that the kernels do not support: extensions, dictionaries, views, decimals."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.ExtensionArray):
@@ -101,9 +101,9 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def _aligned(decimals: pa.Array) -> pa.Array:
-    """Return decimals at an address that the kernels take: a multiple of 16.
+    """Return decimals at an address that is a multiple of 16, as the kernels require.
 
-    Java aligns what it sends by 8 only, and pyiceberg-core ends in a panic on that.
+    Java aligns by 8 only, and pyiceberg-core panics on that.
     """
     data = decimals.buffers()[1]
     if data is None or data.address % _DECIMAL_BYTES == 0:
@@ -131,7 +131,7 @@ def _truncated_decimals(column: pa.Array, width: int) -> pa.Array:
 
 
 def _since_epoch(column: pa.Array, unit: str) -> pa.Array:
-    """Return whole years, months, days or hours from 1970, rounded towards the past."""
+    """Return full years, months, days or hours since 1970, rounded towards the past."""
     dated = pa.types.is_date(column.type)
     numbers = column.view(pa.int32() if dated else pa.int64())
     filled = pc.fill_null(numbers, 0) if column.null_count else numbers

@@ -38,7 +38,7 @@ def uuid_text(column: pa.Array) -> pa.Array:
 def uuid_bytes(column: pa.Array) -> pa.Array:
     """Return the 16 bytes of UUID text, with or without dashes.
 
-    Raises InvalidInputError showing a value that is no UUID.
+    Raises InvalidInputError showing a value that is not a UUID.
     """
     digits = pc.replace_substring(column.cast(pa.string()), "-", "")
     filled = pc.fill_null(digits, "0" * 32)

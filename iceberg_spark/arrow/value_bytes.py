@@ -69,7 +69,7 @@ def _texts(values: Array) -> Iterator[Bytes]:
 
 
 def _decimals(values: Array) -> Iterator[Bytes]:
-    """Yield unscaled values, the highest byte first, in as few bytes as hold the sign too."""
+    """Yield unscaled values, big-endian, in as few bytes as possible including the sign."""
     unscaled = _fixed(values, _DECIMAL_BYTES)[:, ::-1]
     sign = unscaled[:, 0] >> 7
     filled = unscaled == np.where(sign, np.uint8(255), np.uint8(0))[:, None]

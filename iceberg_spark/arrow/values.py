@@ -82,7 +82,7 @@ def from_array(kind: t.IcebergType, array: pa.Array) -> list[Any]:
 
 
 class Side(Enum):
-    """What bounds are used for, which decides what an incomplete one is still good for."""
+    """The use of bounds, which decides whether an incomplete one is still useful."""
 
     LOWER = auto()
     UPPER = auto()
@@ -120,7 +120,7 @@ def bounds_array(kind: t.IcebergType, bounds: pa.Array, side: Side) -> pa.Array:
 
 
 def _numbers(bounds: pa.Array, lengths: pa.Array, width: int, dtype: str) -> Any:
-    """Return the bounds of one width as numbers, 0 in place of the others."""
+    """Return the bounds of one width as numbers, 0 for the others."""
     other = pa.scalar(bytes(width), pa.binary())
     same = pc.fill_null(pc.equal(lengths, width), fill_value=False)
     fixed = pc.if_else(same, bounds.cast(pa.binary()), other).cast(pa.binary(width))
@@ -146,7 +146,7 @@ def _decimals(kind: t.DecimalType, bounds: pa.Array) -> pa.Array:
 
 
 def _byte_bounds(kind: t.IcebergType, bounds: pa.Array, side: Side) -> pa.Array:
-    """Return bounds of text and bytes, which are only given their type where all are complete."""
+    """Return bounds of text and bytes; they get their type only if all are complete."""
     match kind:
         case t.StringType():
             try:

@@ -1,4 +1,4 @@
-"""What a variant is in Arrow: metadata and value as bytes (Parquet's "Variant Binary Encoding")."""
+"""The layout of variants in Arrow: metadata and value as bytes (Parquet's "Variant Encoding")."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_stored_variant(kind: pa.DataType) -> bool:
 
 
 def plain_variant(array: pa.StructArray) -> pa.StructArray:
-    """Return an array of whatever layout `is_variant` takes as one of `VARIANT`.
+    """Return an array of any layout that `is_variant` accepts as one of `VARIANT`.
 
     Spark marks the parts of a null variant null too, which Parquet refuses in required columns.
     """

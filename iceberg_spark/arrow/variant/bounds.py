@@ -24,7 +24,7 @@ Keys: TypeAlias = tuple[str, ...]
 
 
 class ValueKind(Enum):
-    """What the values of a field are: the types of variants that are compared as one."""
+    """The kind of a field's values: variant types that are compared with each other."""
 
     FLAG = auto()
     INTEGER = auto()
@@ -76,9 +76,9 @@ class BoundsReader:
     _indices_by_metadata: dict[bytes, Mapping[Keys, int]] = field(default_factory=dict)
 
     def bound(self, data: bytes, keys: Keys) -> FieldBound | None:
-        """Return a field's bound, None where there is none that can be understood.
+        """Return a field's bound, None if there is no readable one.
 
-        Raises CorruptFileError for bytes that are no metadata with an object behind it.
+        Raises CorruptFileError for bytes that are not metadata followed by an object.
         """
         if not self._last or not data.startswith(self._last):
             self._last = data[: length_of_metadata(data)]
@@ -91,7 +91,7 @@ class BoundsReader:
 
 
 def _key_indices(paths: Sequence[str]) -> Mapping[Keys, int]:
-    """Return the places of fields by their keys, without those that are there twice."""
+    """Return the indices of fields by their keys, without ambiguous keys."""
     read = [keys_of_path(path) for path in paths]
     counts = Counter(read)
     return {
@@ -100,9 +100,9 @@ def _key_indices(paths: Sequence[str]) -> Mapping[Keys, int]:
 
 
 def keys_of_path(path: str) -> Keys | None:
-    """Return the keys of a normalized JSON path, such as `$['a']['b']`; None for no such path.
+    """Return the keys of a normalized JSON path, such as `$['a']['b']`; None for other paths.
 
-    What names items of an array by number is none.
+    A path with an array index returns None.
     """
     if not path.startswith("$"):
         return None
@@ -175,9 +175,9 @@ def _decimal(value: bytes, width: int) -> FieldBound | None:
 def encoded_bounds(
     lower: Mapping[Keys, bytes], upper: Mapping[Keys, bytes]
 ) -> tuple[bytes, bytes] | None:
-    """Return encoded values by field as the two bounds of a column; None where there are none.
+    """Return encoded values by field as the two bounds of a column; None if there are none.
 
-    Both name all of the fields, as Java writes them.
+    Both bounds name all fields, like Java's.
     """
     paths = sorted({path_of_keys(keys) for keys in (*lower, *upper)}, key=_utf16)
     if not paths:
@@ -195,7 +195,7 @@ def encoded_bounds(
 
 
 def _utf16(text: str) -> bytes:
-    """Return what Java orders texts by."""
+    """Return the sort key of Java's order of texts."""
     return text.encode("utf-16-be")
 
 

@@ -1,6 +1,6 @@
 """The parts of encoded variants: keys of metadata, fields of objects, items of arrays.
 
-Nothing is believed: lengths are compared with what is there. Source: Parquet's "Variant Encoding".
+Bytes are untrusted: lengths are compared with the data. Source: Parquet's "Variant Encoding".
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _VERSION = 1
 
 
 def keys_of(metadata: bytes) -> list[str]:
-    """Return the keys that a variant's metadata knows, by their places.
+    """Return the keys of a variant's metadata, in their order.
 
-    Raises CorruptFileError for bytes that are no metadata of version 1.
+    Raises CorruptFileError for bytes that are not metadata of version 1.
     """
     if not metadata or metadata[0] & 0x0F != _VERSION:
         raise CorruptFileError("A variant has metadata of an unknown version")
@@ -47,7 +47,7 @@ def length_of_metadata(data: bytes) -> int:
 
 
 def key_at(keys: Sequence[str], index: int) -> str:
-    """Return the key of a field. Raises CorruptFileError where the metadata has none there."""
+    """Return the key of a field. Raises CorruptFileError if the metadata lacks it."""
     if index >= len(keys):
         raise CorruptFileError("A variant's field has no key in its metadata")
     return keys[index]
@@ -59,12 +59,12 @@ def is_object(value: bytes) -> bool:
 
 
 def fields_of(value: bytes) -> list[tuple[int, bytes]]:
-    """Return an object's fields, as they come: the place of the key, and the encoded value.
+    """Return an object's fields in their order: the index of the key, and the encoded value.
 
-    Raises CorruptFileError for bytes that are no object.
+    Raises CorruptFileError for bytes that are not an object.
     """
     if not is_object(value):
-        raise CorruptFileError("A variant's bytes are no object")
+        raise CorruptFileError("A variant's bytes are not an object")
     head = value[0] >> 2
     offset_width, id_width, large = (head & 3) + 1, (head >> 2 & 3) + 1, head >> 4 & 1
     size = 4 if large else 1
@@ -73,7 +73,7 @@ def fields_of(value: bytes) -> list[tuple[int, bytes]]:
     _check(value, offset + count * id_width)
     ids = [_number(value, offset + index * id_width, id_width) for index in range(count)]
     offsets, start = _offsets(value, offset + count * id_width, count, offset_width, ordered=False)
-    # Values may lie in another order than their keys: each ends where the next one begins.
+    # Values may be in another order than their keys: each ends where the next one begins.
     ends = dict(pairwise(sorted(offsets)))
     return [
         (key, value[start + first : start + ends.get(first, offsets[-1])])
@@ -82,12 +82,12 @@ def fields_of(value: bytes) -> list[tuple[int, bytes]]:
 
 
 def field_at(value: bytes, key_index: int) -> bytes | None:
-    """Return the encoded field of an object whose key has a place, None where not just one has it.
+    """Return the encoded field of an object by its key's index, None unless exactly one has it.
 
-    As `fields_of`, but for one field of an object of many. Raises CorruptFileError.
+    Like `fields_of`, but for one field of an object of many. Raises CorruptFileError.
     """
     if not is_object(value):
-        raise CorruptFileError("A variant's bytes are no object")
+        raise CorruptFileError("A variant's bytes are not an object")
     head = value[0] >> 2
     offset_width, id_width, size = (head & 3) + 1, (head >> 2 & 3) + 1, 4 if head >> 4 & 1 else 1
     count = _number(value, 1, size)
@@ -105,7 +105,7 @@ def field_at(value: bytes, key_index: int) -> bytes | None:
 
 
 def _numbers(data: bytes, offset: int, count: int, width: int) -> Any:
-    """Return numbers of some bytes each, which are there."""
+    """Return numbers of `width` bytes each; the bytes exist."""
     parts = np.frombuffer(data, np.uint8, count * width, offset).reshape(count, width)
     return parts.astype(np.int64) @ (1 << 8 * np.arange(width))
 
@@ -113,12 +113,12 @@ def _numbers(data: bytes, offset: int, count: int, width: int) -> Any:
 def _offsets(
     data: bytes, offset: int, count: int, width: int, *, ordered: bool = True
 ) -> tuple[list[int], int]:
-    """Return `count` + 1 offsets and where that starts which they count from."""
+    """Return `count` + 1 offsets and the position to which they are relative."""
     start = offset + (count + 1) * width
     _check(data, start)
     offsets = [_number(data, offset + index * width, width) for index in range(count + 1)]
     if max(offsets) > len(data) - start or (ordered and offsets != sorted(offsets)):
-        raise CorruptFileError("A variant's parts lie outside of it")
+        raise CorruptFileError("A variant's parts are outside of it")
     return offsets, start
 
 

@@ -69,11 +69,11 @@ def _number(kind: pa.DataType) -> tuple[int, str]:
     if pt.is_timestamp(kind) and kind.unit in ("us", "ns"):
         micros, nanos = (_MICROS_TZ, _NANOS_TZ) if kind.tz else (_MICROS, _NANOS)
         return (micros if kind.unit == "us" else nanos), "<i8"
-    raise CorruptFileError(f"A shredded variant holds {kind}, which no variant can")
+    raise CorruptFileError(f"A shredded variant holds {kind}, which is not a variant type")
 
 
 def _fixed(array: pa.Array, number: int, data: np.ndarray) -> pa.Array:
-    """Return values of one width behind a header."""
+    """Return values of one width after a header."""
     width = data.shape[1] + 1
     encoded_rows = np.empty((len(array), width), np.uint8)
     encoded_rows[:, 0] = number << 2
@@ -95,7 +95,7 @@ def _decimals(array: pa.Array) -> pa.Array:
     kind = array.type
     precision, scale = kind.precision, kind.scale
     if not 0 <= scale <= 38 or precision > 38:
-        raise CorruptFileError(f"A shredded variant holds {kind}, which no variant can")
+        raise CorruptFileError(f"A shredded variant holds {kind}, which is not a variant type")
     number, width = next(
         candidate
         for candidate, most in (((_DECIMAL4, 4), 9), ((_DECIMAL8, 8), 18), ((_DECIMAL16, 16), 38))
@@ -109,7 +109,7 @@ def _decimals(array: pa.Array) -> pa.Array:
 
 
 def _bytes_of(array: pa.Array, width: int) -> np.ndarray:
-    """Return the values of a column of fixed width, a row each."""
+    """Return the values of a column of fixed width, one per row."""
     data = array.buffers()[1]
     if data is None:
         return np.zeros((len(array), width), np.uint8)

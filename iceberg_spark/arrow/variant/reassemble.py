@@ -20,13 +20,13 @@ from iceberg_spark.arrow.variant_layout import METADATA, TYPED, VALUE, VARIANT
 from iceberg_spark.errors import CorruptFileError
 
 Values = list[bytes | None]
-"""Encoded values of rows; None where there is none."""
+"""Encoded values of rows; None for a missing one."""
 
 
 def reassembled(array: pa.StructArray) -> pa.StructArray:
-    """Return a shredded column as one of metadata and value, null where it is null.
+    """Return a shredded column as metadata and value, null where it is null.
 
-    Raises CorruptFileError for columns that shredding can't have made.
+    Raises CorruptFileError for columns that are not a result of shredding.
     """
     parts = _parts(array)
     metadata = plain(parts[METADATA]).cast(pa.binary())
@@ -88,7 +88,7 @@ class _Rows:
         return _Rows([self.kinds[row] for row in rows], self.texts, self.dictionaries)
 
     def values(self, parts: Mapping[str, pa.Array]) -> Values:
-        """Return the values of a pair of columns: what is typed, else what is not."""
+        """Return the values of a pair of columns: the typed one, else the untyped one."""
         rest = plain(parts[VALUE]).to_pylist() if VALUE in parts else None
         if TYPED not in parts:
             return rest or []

@@ -1,7 +1,7 @@
-"""Fields of variants that are objects taken out into columns (Parquet's "Variant Shredding").
+"""Shred variants: move fields of objects into typed columns (Parquet's "Variant Shredding").
 
-Only fields of the topmost object, as Java does. Which, is told by the first rows of a file; a value
-of another type than its column's stays what it was, beside it.
+Only fields of the top-level object, like Java. The first rows of a file decide which; a value of
+another type than its column's remains encoded, next to the typed column.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _pair(kind: pa.DataType) -> pa.StructType:
 
 
 def shred_plan(rows: pa.StructArray) -> ShredPlan | None:
-    """Return the fields that at least a tenth of some rows have, of one type; None where none."""
+    """Return the fields of one type that at least a tenth of the rows have, or None."""
     seen: defaultdict[str, Counter[int]] = defaultdict(Counter)
     dictionaries = _Keys({})
     objects = 0
@@ -102,7 +102,7 @@ class _Keys:
 
 
 def shredded(array: pa.StructArray, plan: ShredPlan) -> pa.StructArray:
-    """Return a column of `VARIANT` as one of the plan's type; the values are the same."""
+    """Return a column of `VARIANT` with the plan's type; the values are the same."""
     parts = _Parts(plan, _Keys({}))
     for row in array.to_pylist():
         parts.add(row)
@@ -128,7 +128,7 @@ def _column(kind: pa.DataType, rest: list[Any], typed: list[Any]) -> pa.StructAr
 
 
 class _Parts:
-    """What rows are taken apart into, row by row."""
+    """The shredded parts of rows, added row by row."""
 
     __slots__ = ("_dictionaries", "_plan", "objects", "rest", "typed", "values")
 
@@ -141,7 +141,7 @@ class _Parts:
         self.typed: dict[str, list[Any]] = {key: [] for key in plan.types}
 
     def add(self, row: Mapping[str, bytes] | None) -> None:
-        """Take a row apart."""
+        """Shred a row."""
         if row is None or not is_object(row[VALUE]):
             self.values.append(None if row is None else row[VALUE])
             self.objects.append(False)
@@ -185,9 +185,10 @@ def _type_number(value: bytes) -> int:
 
 
 def _decoded(value: bytes, number: int) -> Any:
-    """Return a value of the type as what Arrow takes, `_UNFIT` for one of another type.
+    """Return a value of the type in the form that Arrow accepts, `_UNFIT` for another type.
 
-    So is one with more or fewer bytes than its header says: it must not become another value.
+    `_UNFIT` also stands for a value with more or fewer bytes than its header declares: it must not
+    become another value.
     """
     if _type_number(value) != number or len(value) != _length(value, number):
         return _UNFIT

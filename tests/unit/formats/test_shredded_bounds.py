@@ -65,7 +65,7 @@ def test_a_shredded_field_has_the_least_and_the_greatest_value(tmp_path: Path) -
 NO_MATTER = {
     "null": variants({"a": TEN}, {"a": NULL}, {"a": TWENTY}),
     "missing": variants({"a": TEN}, {"b": TEXT}, {"a": TWENTY}),
-    "no variant": variants({"a": TEN}, None, {"a": TWENTY}),
+    "not a variant": variants({"a": TEN}, None, {"a": TWENTY}),
     "no object": variants({"a": TEN}, TEXT, array_of([TEXT]), {"a": TWENTY}),
     "others": variants({"a": TEN, "b": TEXT}, {"a": TWENTY, "b": TEN}),
 }
