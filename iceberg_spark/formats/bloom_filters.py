@@ -62,8 +62,8 @@ def bloom_filters(properties: WriterProperties) -> BloomFilters:
         if value.strip().lower() == "true":
             name = key.removeprefix(PARQUET_BLOOM_FILTER_COLUMN_PREFIX)
             columns[name] = _probability(properties, name)
-    given = inspect.signature(pq.ParquetWriter.__init__).parameters
-    if columns and "bloom_filter_options" not in given:
+    parameters = inspect.signature(pq.ParquetWriter.__init__).parameters
+    if columns and "bloom_filter_options" not in parameters:
         raise UnsupportedError(
             f"{PARQUET_BLOOM_FILTER_COLUMN_PREFIX}*: the installed pyarrow can't write bloom "
             "filters; install a newer one"
@@ -79,9 +79,9 @@ def _probability(properties: WriterProperties, name: str) -> float:
     if text is None:
         return WRITING.bloom_share
     try:
-        found = float(text)
+        probability = float(text)
     except ValueError:
-        found = math.nan
-    if not 0 < found < 1:
+        probability = math.nan
+    if not 0 < probability < 1:
         raise InvalidOptionError(f"{key}: '{text}' is not a number between 0 and 1")
-    return found
+    return probability

@@ -41,7 +41,7 @@ class FileBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReadRequest:
     """What to read: `leaves` of `fields`, in the byte range, where `filter` may match.
 
     Skipping by the filter is a hint for whole row groups: rows still have to be filtered. With
@@ -90,11 +90,11 @@ class DataFileReader(Protocol):
         """The rows of the file."""
         ...
 
-    def given(self, wanted: Wanted) -> tuple[FileField, ...]:
+    def output_fields(self, request: ReadRequest) -> tuple[FileField, ...]:
         """Return the columns of the batches that `batches` gives: at least the wanted leaves."""
         ...
 
-    def batches(self, wanted: Wanted) -> Iterator[FileBatch]:
+    def batches(self, request: ReadRequest) -> Iterator[FileBatch]:
         """Yield the file's rows in its order. Raises CorruptFileError naming the file."""
         ...
 
@@ -149,20 +149,20 @@ class TextCheck:
     columns: tuple[tuple[int, str], ...]
 
     @classmethod
-    def of(cls, path: str, wanted: Wanted, given: Iterable[FileField]) -> TextCheck:
-        """Return the check that `wanted` asks for, of batches with the columns `given`."""
-        if not wanted.checks_texts:
+    def of(cls, path: str, request: ReadRequest, fields: Iterable[FileField]) -> TextCheck:
+        """Return the check that `request` asks for, of batches with the columns `fields`."""
+        if not request.checks_texts:
             return cls(path, ())
-        named = ((at, field) for at, field in enumerate(given) if has_texts(field.kind))
-        return cls(path, tuple((at, field.name) for at, field in named))
+        named = ((index, field) for index, field in enumerate(fields) if has_texts(field.kind))
+        return cls(path, tuple((index, field.name) for index, field in named))
 
     def check(self, rows: pa.RecordBatch) -> None:
         """Raise CorruptFileError naming the file and the field that holds a text that is none."""
-        for at, name in self.columns:
-            found = wrong_text(rows.column(at), name)
-            if found is not None:
+        for index, name in self.columns:
+            path = wrong_text(rows.column(index), name)
+            if path is not None:
                 raise CorruptFileError(
-                    f"Field '{found}' of {self.path} holds a text that is not UTF-8: the file is "
+                    f"Field '{path}' of {self.path} holds a text that is not UTF-8: the file is "
                     "damaged, or its writer put other bytes into a column of text. Spark reads "
                     "them as they are: scan().to_df(spark)"
                 )

@@ -27,10 +27,10 @@ def format_of(io: FileIO, path: str) -> FileFormat:
 
     Files without an ending are opened. Raises NoSuchFileError or StorageError naming the file.
     """
-    found = named_format(path)
-    if found is not None:
-        return found
+    named = named_format(path)
+    if named is not None:
+        return named
     with reading(path), io.open(path) as file:
         first = file.read(len(MAGIC))
-    known = (kind for start, kind in _BEGINNINGS.items() if first.startswith(start))
-    return next(known, FileFormat.PARQUET)
+    formats = (kind for start, kind in _BEGINNINGS.items() if first.startswith(start))
+    return next(formats, FileFormat.PARQUET)

@@ -32,14 +32,14 @@ _JAVA_WRITER = re.compile(r"parquet-mr version 1\.1[67]\.")
 
 def single_leaves(fields: tuple[FileField, ...]) -> dict[int, FileField]:
     """Return by id the primitive columns that have one value a row: those in no list or map."""
-    found: dict[int, FileField] = {}
+    leaves: dict[int, FileField] = {}
     for field in fields:
         number = known_id(field)
         if pt.is_struct(field.kind):
-            found |= single_leaves(field.children)
+            leaves |= single_leaves(field.children)
         elif not field.children and number is not None:
-            found[number] = field
-    return found
+            leaves[number] = field
+    return leaves
 
 
 def known_id(field: FileField) -> int | None:
@@ -69,11 +69,11 @@ def footer_metrics(
         if missing is not None:
             nulls[field_id] = missing
         kind = schema.find_type(field_id)
-        found = extremes(chunks, leaf, kind) if modes[field_id].has_bounds else None
-        if found is not None:
+        ends = extremes(chunks, leaf, kind) if modes[field_id].has_bounds else None
+        if ends is not None:
             width = modes[field_id].width
-            lower[field_id] = lower_bound(kind, found[0], width)
-            high = upper_bound(kind, found[1], width)
+            lower[field_id] = lower_bound(kind, ends[0], width)
+            high = upper_bound(kind, ends[1], width)
             if high is not None:
                 upper[field_id] = high
     sizes = _column_sizes(footer, fields, modes)
@@ -89,10 +89,10 @@ def chunks_of(footer: pq.FileMetaData, leaf: FileField) -> list[Any]:
 
 def null_count(chunks: Sequence[Any]) -> int | None:
     """Return the nulls of a column, None where a row group doesn't say."""
-    found = [chunk.statistics for chunk in chunks]
-    if not all(each is not None and each.has_null_count for each in found):
+    statistics = [chunk.statistics for chunk in chunks]
+    if not all(statistic is not None and statistic.has_null_count for statistic in statistics):
         return None
-    return sum(int(each.null_count) for each in found)
+    return sum(int(statistic.null_count) for statistic in statistics)
 
 
 def extremes(chunks: Sequence[Any], leaf: FileField, kind: IcebergType) -> tuple[Any, Any] | None:
@@ -158,8 +158,8 @@ def _canonical(raw: list[Any], stored: pa.DataType, kind: IcebergType) -> list[A
 
 def _array(raw: list[Any], stored: pa.DataType) -> pa.Array | None:
     if pt.is_decimal(stored):
-        whole = [v if isinstance(v, int) else int.from_bytes(v, "big", signed=True) for v in raw]
-        return pa.array([Decimal(f"{value}E-{stored.scale}") for value in whole], stored)
+        unscaled = [v if isinstance(v, int) else int.from_bytes(v, "big", signed=True) for v in raw]
+        return pa.array([Decimal(f"{value}E-{stored.scale}") for value in unscaled], stored)
     if pt.is_temporal(stored):
         return pa.array(raw, pa.int32() if stored.bit_width == 32 else pa.int64()).cast(stored)
     if pt.is_boolean(stored) or pt.is_signed_integer(stored) or pt.is_floating(stored):

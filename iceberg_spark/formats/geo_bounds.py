@@ -77,9 +77,9 @@ class BoundingBox:
         data = data[fixed.offset * _POINT_BYTES : (fixed.offset + len(fixed)) * _POINT_BYTES]
         pairs = np.ascontiguousarray(data.reshape(-1, _POINT_BYTES)[:, 5:]).view("<f8")
         for axis in (0, 1):
-            known = pairs[:, axis][~np.isnan(pairs[:, axis])]
-            if len(known):
-                self._take(axis, float(known.min()), float(known.max()))
+            numbers = pairs[:, axis][~np.isnan(pairs[:, axis])]
+            if len(numbers):
+                self._take(axis, float(numbers.min()), float(numbers.max()))
 
     def _take(self, axis: int, low: float, high: float) -> None:
         self.low[axis] = min(self.low[axis], low)
@@ -108,11 +108,11 @@ def _coordinates(data: bytes, *, points_only: bool) -> Iterator[tuple[int, float
 
 
 def _geometry(
-    data: bytes, at: int, points_only: bool, depth: int
+    data: bytes, offset: int, points_only: bool, depth: int
 ) -> Generator[tuple[int, float], None, int]:
-    order = "<" if data[at] == 1 else ">"
-    (code,) = struct.unpack_from(f"{order}I", data, at + 1)
-    at += 5
+    order = "<" if data[offset] == 1 else ">"
+    (code,) = struct.unpack_from(f"{order}I", data, offset + 1)
+    offset += 5
     layout, kind = divmod(code, 1000)
     if layout not in _AXES or depth > _DEEPEST or not 1 <= kind <= _COLLECTION:
         raise _NoBoundsError
@@ -121,34 +121,34 @@ def _geometry(
     axes = _AXES[layout]
     match kind:
         case 1:
-            return (yield from _run(data, at, 1, axes, order))
+            return (yield from _run(data, offset, 1, axes, order))
         case 2:
-            count, at = _count(data, at, order)
-            return (yield from _run(data, at, count, axes, order))
+            count, offset = _count(data, offset, order)
+            return (yield from _run(data, offset, count, axes, order))
         case 3:
-            rings, at = _count(data, at, order)
+            rings, offset = _count(data, offset, order)
             for _ in range(rings):
-                count, at = _count(data, at, order)
-                at = yield from _run(data, at, count, axes, order)
-            return at
+                count, offset = _count(data, offset, order)
+                offset = yield from _run(data, offset, count, axes, order)
+            return offset
         case _:
-            parts, at = _count(data, at, order)
+            parts, offset = _count(data, offset, order)
             for _ in range(parts):
-                at = yield from _geometry(data, at, points_only, depth + 1)
-            return at
+                offset = yield from _geometry(data, offset, points_only, depth + 1)
+            return offset
 
 
-def _count(data: bytes, at: int, order: str) -> tuple[int, int]:
-    (count,) = struct.unpack_from(f"{order}I", data, at)
+def _count(data: bytes, offset: int, order: str) -> tuple[int, int]:
+    (count,) = struct.unpack_from(f"{order}I", data, offset)
     if count > len(data):
         raise _NoBoundsError
-    return count, at + 4
+    return count, offset + 4
 
 
 def _run(
-    data: bytes, at: int, count: int, axes: tuple[int, ...], order: str
+    data: bytes, offset: int, count: int, axes: tuple[int, ...], order: str
 ) -> Generator[tuple[int, float], None, int]:
-    numbers = struct.unpack_from(f"{order}{count * len(axes)}d", data, at)
-    for place, number in enumerate(numbers):
-        yield axes[place % len(axes)], number
-    return at + 8 * len(numbers)
+    numbers = struct.unpack_from(f"{order}{count * len(axes)}d", data, offset)
+    for index, number in enumerate(numbers):
+        yield axes[index % len(axes)], number
+    return offset + 8 * len(numbers)

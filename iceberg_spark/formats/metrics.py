@@ -108,14 +108,14 @@ class MetricsCollector:
             return Metrics(self._rows)
         lower: dict[int, bytes] = {}
         upper: dict[int, bytes] = {}
-        whole_is_fine = self._format is FileFormat.ORC
+        allow_full = self._format is FileFormat.ORC
         for column in self._columns:
             if column.box is not None and (corners := column.box.bounds()) is not None:
                 lower[column.field_id], upper[column.field_id] = corners
-            elif column.has_bounds and (found := _extremes(column)) is not None:
+            elif column.has_bounds and (ends := _extremes(column)) is not None:
                 width = column.mode.width
-                lower[column.field_id] = lower_bound(column.kind, found[0], width)
-                high = upper_bound(column.kind, found[1], width, or_whole=whole_is_fine)
+                lower[column.field_id] = lower_bound(column.kind, ends[0], width)
+                high = upper_bound(column.kind, ends[1], width, or_whole=allow_full)
                 if high is not None:
                     upper[column.field_id] = high
         return Metrics(
@@ -176,26 +176,26 @@ def _fold(column: _Column, array: pa.Array) -> None:
     if isinstance(column.kind, _FLOATS):
         _fold_floats(column, array)
     elif column.has_bounds and array.null_count < len(array):
-        found = pc.min_max(array)
-        pair = _pair(found, array.type)
+        min_max = pc.min_max(array)
+        pair = _pair(min_max, array.type)
         if column.extremes is not None:
             both = pa.concat_arrays([column.extremes, pair])
             pair = _pair(pc.min_max(both), array.type)
         column.extremes = pair
 
 
-def _pair(found: pa.StructScalar, kind: pa.DataType) -> pa.Array:
-    return pa.array([found["min"], found["max"]], kind)
+def _pair(min_max: pa.StructScalar, kind: pa.DataType) -> pa.Array:
+    return pa.array([min_max["min"], min_max["max"]], kind)
 
 
 def _fold_floats(column: _Column, array: pa.Array) -> None:
     column.nans += pc.sum(pc.is_nan(array), min_count=0).as_py()
     if not column.has_bounds:
         return
-    found = extremes(array)
-    if found is not None:
-        known = (*column.floats, *found)
-        column.floats = [min(known, key=total_order), max(known, key=total_order)]
+    ends = extremes(array)
+    if ends is not None:
+        candidates = (*column.floats, *ends)
+        column.floats = [min(candidates, key=total_order), max(candidates, key=total_order)]
 
 
 def _extremes(column: _Column) -> tuple[Any, Any] | None:

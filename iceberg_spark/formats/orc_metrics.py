@@ -63,11 +63,11 @@ def orc_metrics(
         if column.size is not None:
             sizes[field_id] = column.size
         kind = schema.find_type(field_id)
-        found = orc_extremes(column, kind) if modes[field_id].has_bounds else None
-        if found is not None:
+        ends = orc_extremes(column, kind) if modes[field_id].has_bounds else None
+        if ends is not None:
             width = modes[field_id].width
-            lower[field_id] = lower_bound(kind, found[0], width)
-            high = upper_bound(kind, found[1], width, or_whole=True)
+            lower[field_id] = lower_bound(kind, ends[0], width)
+            high = upper_bound(kind, ends[1], width, or_whole=True)
             if high is not None:
                 upper[field_id] = high
     return Metrics(rows, sizes, values, nulls, {}, lower, upper)
@@ -75,13 +75,13 @@ def orc_metrics(
 
 def orc_extremes(column: OrcColumn, kind: IcebergType) -> tuple[Any, Any] | None:
     """Return the least and greatest canonical value of a column, None where they aren't known."""
-    found = _extremes(column, kind)
+    ends = _extremes(column, kind)
     try:
-        for value in found or ():
+        for value in ends or ():
             to_bytes(kind, value)
     except InvalidInputError:
         return None  # the file says what its type can't hold
-    return found
+    return ends
 
 
 def _extremes(column: OrcColumn, kind: IcebergType) -> tuple[Any, Any] | None:

@@ -18,8 +18,8 @@ from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.formats.data_file import (
     FileBatch,
+    ReadRequest,
     TextCheck,
-    Wanted,
     holds,
     reading,
     row_range,
@@ -48,23 +48,23 @@ class OrcReader:
         """The rows of all stripes."""
         return sum(stripe.rows for stripe in self.stripes)
 
-    def given(self, wanted: Wanted) -> tuple[FileField, ...]:
+    def output_fields(self, request: ReadRequest) -> tuple[FileField, ...]:
         """Return the wanted top-level columns whole: ORC names what it reads, names repeat."""
-        return tuple(f for f in wanted.fields if wanted.leaves.intersection(f.leaves))
+        return tuple(f for f in request.fields if request.leaves.intersection(f.leaves))
 
-    def batches(self, wanted: Wanted) -> Iterator[FileBatch]:
+    def batches(self, request: ReadRequest) -> Iterator[FileBatch]:
         """Yield the rows of the stripes that start in the range."""
-        columns = self._columns(wanted)
-        texts = TextCheck.of(self.path, wanted, self.given(wanted))
+        columns = self._columns(request)
+        texts = TextCheck.of(self.path, request, self.output_fields(request))
         for number, stripe in enumerate(self.stripes):
-            if not wanted.holds(stripe.offset) or not stripe.rows:
+            if not request.holds(stripe.offset) or not stripe.rows:
                 continue
             if columns:
                 rows = self._read(number, columns)
                 texts.check(rows)
             else:
                 rows = batch_of(stripe.rows, (), pa.schema([]))
-            yield from sliced(stripe.first_row, rows, wanted.batch_rows)
+            yield from sliced(stripe.first_row, rows, request.batch_rows)
 
     def rows_in(self, start: int, length: int) -> tuple[int, int] | None:
         """Return the row positions (first, end) of the stripes that start in a byte range."""
@@ -74,8 +74,8 @@ class OrcReader:
             if stripe.rows and holds(stripe.offset, start, length)
         )
 
-    def _columns(self, wanted: Wanted) -> list[str]:
-        return [field.name for field in self.given(wanted)]
+    def _columns(self, request: ReadRequest) -> list[str]:
+        return [field.name for field in self.output_fields(request)]
 
     def _read(self, stripe: int, columns: list[str]) -> pa.RecordBatch:
         # A dot in a name reads as a path to ORC: then all columns are read and some dropped.

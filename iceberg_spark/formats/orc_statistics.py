@@ -50,28 +50,32 @@ def orc_columns(tail: bytes) -> tuple[OrcColumn, ...]:
     parts = tail_parts(tail)
     is_known = tail_numbers(parts.get(_POSTSCRIPT, b"")).get(_WRITER_VERSION, 0) >= _ORC_135
     return tuple(
-        _column(told, is_known)
-        for number, told in tail_fields(parts.get(_FOOTER, b""))
-        if number == _STATISTICS and not isinstance(told, int)
+        _column(message, is_known)
+        for number, message in tail_fields(parts.get(_FOOTER, b""))
+        if number == _STATISTICS and not isinstance(message, int)
     )
 
 
-def _column(told: bytes, is_known: bool) -> OrcColumn:
-    numbers, parts = tail_numbers(told), tail_parts(told)
+def _column(message: bytes, is_known: bool) -> OrcColumn:
+    numbers, parts = tail_numbers(message), tail_parts(message)
     values = numbers.get(_VALUES)
     extremes: dict[str, Any] = {"is_utf8": _is_utf8(parts.get(_TEXTS, b""))}
     if is_known and values:
-        extremes |= {name: read(parts[at]) for at, (name, read) in _EXTREMES.items() if at in parts}
+        extremes |= {
+            name: read(parts[number])
+            for number, (name, read) in _EXTREMES.items()
+            if number in parts
+        }
         if _FLAGS in parts:
             extremes["flags"] = _flags(parts[_FLAGS], values)
     return OrcColumn(values, numbers.get(_BYTES), **extremes)
 
 
 def _signed(part: bytes) -> tuple[int, int] | None:
-    found = tail_numbers(part)
-    if 1 not in found or 2 not in found:
+    numbers = tail_numbers(part)
+    if 1 not in numbers or 2 not in numbers:
         return None
-    low, high = ((found[number] >> 1) ^ -(found[number] & 1) for number in (1, 2))
+    low, high = ((numbers[number] >> 1) ^ -(numbers[number] & 1) for number in (1, 2))
     return low, high
 
 
@@ -81,20 +85,20 @@ def _texts(part: bytes) -> tuple[str, str] | None:
     None with a NUL. Without one they are right: a text that was compared up to its NUL lies on the
     same side of both as all texts that begin so.
     """
-    found = tail_parts(part)
-    if 1 not in found or 2 not in found or b"\0" in found[1] + found[2]:
+    parts = tail_parts(part)
+    if 1 not in parts or 2 not in parts or b"\0" in parts[1] + parts[2]:
         return None
     try:
-        return found[1].decode(), found[2].decode()
+        return parts[1].decode(), parts[2].decode()
     except UnicodeDecodeError:
         return None
 
 
 def _is_utf8(part: bytes) -> bool:
-    found = tail_parts(part)
+    parts = tail_parts(part)
     try:
-        for number in _TEXT_BOUNDS & found.keys():
-            found[number].decode()
+        for number in _TEXT_BOUNDS & parts.keys():
+            parts[number].decode()
     except UnicodeDecodeError:
         return False
     return True

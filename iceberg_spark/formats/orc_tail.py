@@ -33,20 +33,20 @@ def stripes(tail: bytes) -> tuple[Stripe, ...]:
 
     Raises ValueError for bytes that are no such message.
     """
-    found: list[Stripe] = []
+    stripes_read: list[Stripe] = []
     first_row = 0
     for number, footer in tail_fields(tail):
         if number != _FOOTER_OF_TAIL or isinstance(footer, int):
             continue
-        for inner, described in tail_fields(footer):
-            if inner == _STRIPES_OF_FOOTER and not isinstance(described, int):
+        for inner, message in tail_fields(footer):
+            if inner == _STRIPES_OF_FOOTER and not isinstance(message, int):
                 values = {
-                    key: value for key, value in tail_fields(described) if isinstance(value, int)
+                    key: value for key, value in tail_fields(message) if isinstance(value, int)
                 }
                 rows = values.get(_ROWS_OF_STRIPE, 0)
-                found.append(Stripe(values.get(_OFFSET_OF_STRIPE, 0), first_row, rows))
+                stripes_read.append(Stripe(values.get(_OFFSET_OF_STRIPE, 0), first_row, rows))
                 first_row += rows
-    return tuple(found)
+    return tuple(stripes_read)
 
 
 def tail_numbers(message: bytes) -> Mapping[int, int]:

@@ -68,19 +68,19 @@ def timestamp_reader(source: pa.NativeFile, file: po.ORCFile) -> TimestampReader
     tail = file.reader.serialized_file_tail()
     parts, numbers = tail_parts(tail), tail_numbers(tail)
     postscript, footer = parts[_POSTSCRIPT], parts[_FOOTER]
-    described = tail_numbers(postscript)
-    codec = described.get(_COMPRESSION, 0)
-    end = source.size() - numbers[_POSTSCRIPT_LENGTH] - 1 - described[_FOOTER_LENGTH]
-    changed = stored(_with_longs(footer), codec, described.get(_BLOCK_BYTES, 1 << 18))
+    postscript_numbers = tail_numbers(postscript)
+    codec = postscript_numbers.get(_COMPRESSION, 0)
+    end = source.size() - numbers[_POSTSCRIPT_LENGTH] - 1 - postscript_numbers[_FOOTER_LENGTH]
+    changed = stored(_with_longs(footer), codec, postscript_numbers.get(_BLOCK_BYTES, 1 << 18))
     new_postscript = _with_number(postscript, _FOOTER_LENGTH, len(changed))
     after = changed + new_postscript + bytes((len(new_postscript),))
     longs = po.ORCFile(pa.PythonFile(_Spliced(source, end, after), mode="r"))
-    found = tuple(
+    stripes = tuple(
         dict(tail_numbers(stripe))
         for number, stripe in tail_fields(footer)
         if number == _STRIPES and not isinstance(stripe, int)
     )
-    return TimestampReader(source, file.schema, longs, found, codec)
+    return TimestampReader(source, file.schema, longs, stripes, codec)
 
 
 class _Spliced(io.RawIOBase):
@@ -136,7 +136,8 @@ def _with_longs(footer: bytes) -> bytes:
 
 def _with_number(message: bytes, number: int, value: int) -> bytes:
     return b"".join(
-        _field(each, value if each == number else old) for each, old in tail_fields(message)
+        _field(field_number, value if field_number == number else old)
+        for field_number, old in tail_fields(message)
     )
 
 
@@ -217,8 +218,10 @@ def _restored(array: pa.Array, kind: pa.DataType, number: int, streams: _Streams
     numbers = list(_child_numbers(kind, number))
     if pt.is_struct(kind):
         children = [
-            _restored(child, field.type, at, streams)
-            for child, field, at in zip(struct_children(array), kind, numbers, strict=True)
+            _restored(child, field.type, child_number, streams)
+            for child, field, child_number in zip(
+                struct_children(array), kind, numbers, strict=True
+            )
         ]
         fields = [f.with_type(c.type) for f, c in zip(kind, children, strict=True)]
         return map_struct(array, children, pa.struct(fields))

@@ -246,8 +246,8 @@ def _stored(array: pa.Array, target: pa.DataType) -> pa.Array:
         return map_list(array, lambda values: _stored(values, entry), target)
     if pa.types.is_list(target):
         return map_list(array, lambda values: _stored(values, target.value_type), target)
-    whole = pa.concat_arrays([array]) if array.offset else array
-    return whole if array.type == target else whole.cast(target)
+    copied = pa.concat_arrays([array]) if array.offset else array
+    return copied if array.type == target else copied.cast(target)
 
 
 def _check_times(array: pa.Array, column: str) -> None:

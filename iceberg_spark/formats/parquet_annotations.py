@@ -67,15 +67,15 @@ def _union(field_id: int, inner: bytes) -> bytes:
 
 
 def _number(value: int) -> bytes:
-    made = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        made.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    made.append(value)
-    return bytes(made)
+    encoded.append(value)
+    return bytes(encoded)
 
 
-def annotated(end: bytes, wanted: Mapping[Path, bytes]) -> bytes:
+def annotated(end: bytes, logical_types: Mapping[Path, bytes]) -> bytes:
     """Return the end of a Parquet file, its footer among it, with the logical types added.
 
     Raises ValueError for bytes that are none, or a footer that has no such columns.
@@ -84,20 +84,20 @@ def annotated(end: bytes, wanted: Mapping[Path, bytes]) -> bytes:
     if end[-4:] != _MAGIC or length + 8 > len(end):
         raise ValueError("the end of a Parquet file has no footer")
     start = len(end) - 8 - length
-    footer = _with_types(end[start:-8], wanted)
+    footer = _with_types(end[start:-8], logical_types)
     return end[:start] + footer + len(footer).to_bytes(4, "little") + _MAGIC
 
 
-def _with_types(footer: bytes, wanted: Mapping[Path, bytes]) -> bytes:
+def _with_types(footer: bytes, logical_types: Mapping[Path, bytes]) -> bytes:
     # A footer begins with its version (field 1, a number), then comes the list of columns.
-    _, at = varint(footer, 1)
-    if footer[at] != _LIST_OF_STRUCTS:
+    _, offset = varint(footer, 1)
+    if footer[offset] != _LIST_OF_STRUCTS:
         raise ValueError("a footer does not begin with its columns")
-    count, at = footer[at + 1] >> 4, at + 2
+    count, offset = footer[offset + 1] >> 4, offset + 2
     if count == 15:
-        count, at = varint(footer, at)
-    parts, copied, left = [], 0, dict(wanted)
-    for path, element, end in _elements(footer, at, count):
+        count, offset = varint(footer, offset)
+    parts, copied, left = [], 0, dict(logical_types)
+    for path, element, end in _elements(footer, offset, count):
         logical = left.pop(path, None)
         if logical is not None and _LOGICAL_TYPE not in element:
             delta = _LOGICAL_TYPE - max(element)
@@ -108,11 +108,11 @@ def _with_types(footer: bytes, wanted: Mapping[Path, bytes]) -> bytes:
     return b"".join((*parts, footer[copied:]))
 
 
-def _elements(footer: bytes, at: int, count: int) -> Iterator[tuple[Path, dict[int, Any], int]]:
+def _elements(footer: bytes, offset: int, count: int) -> Iterator[tuple[Path, dict[int, Any], int]]:
     """Yield each column and group with its path and where it ends; they come depth first."""
     open_groups: list[tuple[str, int]] = []  # names, and how many children are to come
     for number in range(count):
-        element, at = struct_at(footer, at)
+        element, offset = struct_at(footer, offset)
         name = element[_NAME].decode()
         children = element.get(_CHILDREN, 0)
         if number:
@@ -120,7 +120,7 @@ def _elements(footer: bytes, at: int, count: int) -> Iterator[tuple[Path, dict[i
                 open_groups.pop()
             group, more = open_groups[-1]
             open_groups[-1] = (group, more - 1)
-            yield (*(each for each, _ in open_groups[1:]), name), element, at
+            yield (*(open_group for open_group, _ in open_groups[1:]), name), element, offset
         open_groups.append((name, children))
 
 
@@ -153,7 +153,7 @@ class FooterHold:
         """Hold back what is written from now on."""
         self._held = []
 
-    def release(self, wanted: Mapping[Path, bytes]) -> None:
+    def release(self, logical_types: Mapping[Path, bytes]) -> None:
         """Pass on what was held, with the logical types in its footer."""
         held, self._held = b"".join(self._held or ()), None
-        self._sink.write(annotated(held, wanted))
+        self._sink.write(annotated(held, logical_types))

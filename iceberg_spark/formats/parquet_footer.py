@@ -117,9 +117,9 @@ def _footer_bytes(source: pa.NativeFile, path: str) -> bytes:
 def _check_once(footer: bytes) -> DecodedBytes:
     """Check a footer that wasn't checked yet: each split of a file reads it again."""
     digest = blake2b(footer, digest_size=16).digest()
-    known = _SOUND.get(digest)
-    if known is not None:
-        return known
+    checked = _SOUND.get(digest)
+    if checked is not None:
+        return checked
     decoded = _check(read_struct(footer))
     if len(_SOUND) >= FOOTERS.kept_footers:
         _SOUND.clear()
@@ -131,7 +131,7 @@ def _check(footer: Struct) -> DecodedBytes:
     leaves = tuple(_leaves(footer[_SCHEMA]))
     decoded: dict[tuple[int, int], int] = {}
     rows = 0
-    for at, group in enumerate(footer[_ROW_GROUPS]):
+    for group_number, group in enumerate(footer[_ROW_GROUPS]):
         chunks = group[_COLUMNS]
         if len(chunks) != len(leaves):
             raise ValueError(f"a row group has {len(chunks)} columns, the schema {len(leaves)}")
@@ -140,10 +140,10 @@ def _check(footer: Struct) -> DecodedBytes:
         rows += group[_GROUP_ROWS]
         for number, (chunk, leaf) in enumerate(zip(chunks, leaves, strict=True)):
             _check_chunk(chunk, leaf, number)
-            found = chunk[_CHUNK_METADATA]
-            texts = int(found.get(_CHUNK_SIZES, {}).get(_UNENCODED, 0))
-            if texts > found[_CHUNK_UNCOMPRESSED] + FOOTERS.least_growth:
-                decoded[at, number] = texts
+            metadata = chunk[_CHUNK_METADATA]
+            texts = int(metadata.get(_CHUNK_SIZES, {}).get(_UNENCODED, 0))
+            if texts > metadata[_CHUNK_UNCOMPRESSED] + FOOTERS.least_growth:
+                decoded[group_number, number] = texts
     if rows != footer[_NUM_ROWS]:
         raise ValueError(f"it says {footer[_NUM_ROWS]} rows, its row groups have {rows}")
     return decoded
@@ -152,24 +152,26 @@ def _check(footer: Struct) -> DecodedBytes:
 def _check_chunk(chunk: Struct, leaf: _Leaf, number: int) -> None:
     if _CHUNK_CRYPTO in chunk:
         raise UnsupportedError("it has encrypted columns, which this version can't read")
-    found = chunk[_CHUNK_METADATA]
-    if found[_CHUNK_TYPE] != leaf.type:
+    metadata = chunk[_CHUNK_METADATA]
+    if metadata[_CHUNK_TYPE] != leaf.type:
         raise ValueError(
-            f"column {number} is of type {found[_CHUNK_TYPE]}, in the schema of {leaf.type}"
+            f"column {number} is of type {metadata[_CHUNK_TYPE]}, in the schema of {leaf.type}"
         )
-    for each in _CHUNK_NUMBERS:
-        if found[each] < 0:
-            raise ValueError(f"column {number} has the number {found[each]} in field {each}")
-    if _CHUNK_STATISTICS in found:
-        _check_bounds(found[_CHUNK_STATISTICS], leaf, number)
-    if _CHUNK_SIZES in found:
-        _check_sizes(found[_CHUNK_SIZES], leaf, number)
+    for field_id in _CHUNK_NUMBERS:
+        if metadata[field_id] < 0:
+            raise ValueError(
+                f"column {number} has the number {metadata[field_id]} in field {field_id}"
+            )
+    if _CHUNK_STATISTICS in metadata:
+        _check_bounds(metadata[_CHUNK_STATISTICS], leaf, number)
+    if _CHUNK_SIZES in metadata:
+        _check_sizes(metadata[_CHUNK_SIZES], leaf, number)
 
 
 def _check_bounds(statistics: Struct, leaf: _Leaf, number: int) -> None:
     width = _WIDTHS.get(leaf.type, 0)
-    for each in _BOUNDS:
-        bound = statistics.get(each)
+    for field_id in _BOUNDS:
+        bound = statistics.get(field_id)
         if bound is not None and len(bound) < width:
             raise ValueError(f"column {number} has a bound of {len(bound)} bytes, not {width}")
 
@@ -177,8 +179,8 @@ def _check_bounds(statistics: Struct, leaf: _Leaf, number: int) -> None:
 def _check_sizes(sizes: Struct, leaf: _Leaf, number: int) -> None:
     if _UNENCODED in sizes and leaf.type != _BYTE_ARRAY:
         raise ValueError(f"column {number} has a size of texts, but holds none")
-    for each, most in ((_REPETITIONS, leaf.repetitions), (_DEFINITIONS, leaf.definitions)):
-        counts = sizes.get(each)
+    for field_id, most in ((_REPETITIONS, leaf.repetitions), (_DEFINITIONS, leaf.definitions)):
+        counts = sizes.get(field_id)
         if counts and len(counts) != most + 1:
             raise ValueError(f"column {number} counts {len(counts)} levels, it has {most + 1}")
 

@@ -104,13 +104,13 @@ def _footer(file: BinaryIO, path: str) -> tuple[int, bytes]:
     return size, file.read(length)
 
 
-_known: dict[bytes, StoredColumns] = {}
+_columns_by_head: dict[bytes, StoredColumns] = {}
 _lock = threading.Lock()
 
 
 def _columns(footer: bytes, path: str) -> tuple[StoredColumns, int]:
     """Return the columns, and where their bytes end in the footer."""
-    for head, columns in reversed(list(_known.items())):
+    for head, columns in reversed(list(_columns_by_head.items())):
         if footer.startswith(head):
             return columns, len(head)
     try:
@@ -123,20 +123,20 @@ def _columns(footer: bytes, path: str) -> tuple[StoredColumns, int]:
     except ValueError as cause:  # e.g. names that are no UTF-8
         raise _corrupt(path) from cause
     with _lock:
-        if len(_known) >= FOOTERS.kept_schemas:
-            _known.pop(next(iter(_known)))
-        return _known.setdefault(footer[:end], columns), end
+        if len(_columns_by_head) >= FOOTERS.kept_schemas:
+            _columns_by_head.pop(next(iter(_columns_by_head)))
+        return _columns_by_head.setdefault(footer[:end], columns), end
 
 
 def _taken_apart(head: bytes) -> StoredColumns:
     """Let Arrow read the columns of a file that has no rows."""
     footer = head + _NOTHING_MORE
-    whole = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
-    file = pq.ParquetFile(pa.BufferReader(whole))
+    file_bytes = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
+    file = pq.ParquetFile(pa.BufferReader(file_bytes))
     stored = [file.schema.column(number) for number in range(len(file.schema))]
     leaves = tuple(
-        StoredLeaf(each.physical_type, each.logical_type.type, max(each.length, 0))
-        for each in stored
+        StoredLeaf(column.physical_type, column.logical_type.type, max(column.length, 0))
+        for column in stored
     )
     return StoredColumns(file.schema_arrow, file_fields(file.schema_arrow), leaves)
 
@@ -145,75 +145,75 @@ def _end_of_columns(footer: bytes) -> int:
     """Return where the list of columns ends: the number of rows has to follow."""
     if footer[0] != _VERSION:
         raise ValueError("no version")
-    _, at = _varint(footer, 1)
-    if footer[at] != _SCHEMA:
+    _, offset = _varint(footer, 1)
+    if footer[offset] != _SCHEMA:
         raise ValueError("no columns")
-    at = _after(footer, at + 1, _LIST)
-    _rows(footer, at)
-    return at
+    offset = _after(footer, offset + 1, _LIST)
+    _rows(footer, offset)
+    return offset
 
 
-def _rows(footer: bytes, at: int) -> int:
-    if footer[at] != _ROWS:
+def _rows(footer: bytes, offset: int) -> int:
+    if footer[offset] != _ROWS:
         raise ValueError("no number of rows")
-    value, _ = _varint(footer, at + 1)
+    value, _ = _varint(footer, offset + 1)
     return (value >> 1) ^ -(value & 1)
 
 
-def _after(data: bytes, at: int, kind: int, depth: int = 0) -> int:
+def _after(data: bytes, offset: int, kind: int, depth: int = 0) -> int:
     """Return where a value of a Thrift type ends. Maps are not in a footer's columns."""
     if depth > FOOTERS.head_levels:
         raise ValueError("nested too deeply")
     match kind:
         case _ if kind in _INTEGERS:
-            return _varint(data, at)[1]
+            return _varint(data, offset)[1]
         case _ if kind in (_TRUE, _FALSE):
-            return at
+            return offset
         case _ if kind == _BYTE:
-            return at + 1
+            return offset + 1
         case _ if kind == _DOUBLE:
-            return at + 8
+            return offset + 8
         case _ if kind == _BINARY:
-            length, at = _varint(data, at)
-            return at + length
+            length, offset = _varint(data, offset)
+            return offset + length
         case _ if kind in (_LIST, _SET):
-            return _after_list(data, at, depth)
+            return _after_list(data, offset, depth)
         case _ if kind == _STRUCT:
-            return _after_struct(data, at, depth)
+            return _after_struct(data, offset, depth)
         case _:
             raise ValueError("unknown type")
 
 
-def _after_list(data: bytes, at: int, depth: int) -> int:
-    count, kind = data[at] >> 4, data[at] & 15
-    at += 1
+def _after_list(data: bytes, offset: int, depth: int) -> int:
+    count, kind = data[offset] >> 4, data[offset] & 15
+    offset += 1
     if count == 15:
-        count, at = _varint(data, at)
+        count, offset = _varint(data, offset)
     if kind in (_TRUE, _FALSE):
-        return at + count  # here a boolean takes a byte
+        return offset + count  # here a boolean takes a byte
     for _ in range(count):
-        at = _after(data, at, kind, depth + 1)
-    return at
+        offset = _after(data, offset, kind, depth + 1)
+    return offset
 
 
-def _after_struct(data: bytes, at: int, depth: int) -> int:
-    while header := data[at]:
-        at += 1
+def _after_struct(data: bytes, offset: int, depth: int) -> int:
+    while header := data[offset]:
+        offset += 1
         if header < 16:  # the field's number follows, where it is not the next few
-            at = _varint(data, at)[1]
-        at = _after(data, at, header & 15, depth + 1)
-    return at + 1
+            offset = _varint(data, offset)[1]
+        offset = _after(data, offset, header & 15, depth + 1)
+    return offset + 1
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
     """Return a number of 7 bits a byte, and where it ends."""
     value = shift = 0
     while True:
-        byte = data[at]
-        at += 1
+        byte = data[offset]
+        offset += 1
         value |= (byte & 127) << shift
         if byte < 128:
-            return value, at
+            return value, offset
         shift += 7
         if shift > 63:
             raise ValueError("number too long")

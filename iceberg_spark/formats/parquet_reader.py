@@ -14,8 +14,8 @@ from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.formats.data_file import (
     FileBatch,
+    ReadRequest,
     TextCheck,
-    Wanted,
     holds,
     reading,
     row_range,
@@ -57,11 +57,11 @@ class ParquetReader:
         """The rows of all row groups, as `read_footer` has proved."""
         return int(self.file.metadata.num_rows)
 
-    def given(self, wanted: Wanted) -> tuple[FileField, ...]:
+    def output_fields(self, request: ReadRequest) -> tuple[FileField, ...]:
         """Return the wanted columns, structs cut down to their wanted children."""
-        return pruned(wanted.fields, wanted.leaves)
+        return pruned(request.fields, request.leaves)
 
-    def batches(self, wanted: Wanted) -> Iterator[FileBatch]:
+    def batches(self, request: ReadRequest) -> Iterator[FileBatch]:
         """Yield the rows of the row groups that start in the range and may match the filter.
 
         A row group starts at its first page. Java asks for its middle: on splits at row groups,
@@ -69,35 +69,37 @@ class ParquetReader:
         still read by exactly one split.
         """
         with reading(self.path):
-            groups = self._groups(wanted)
-        if not wanted.leaves:
-            yield from _without_columns(groups, wanted.batch_rows)
+            groups = self._groups(request)
+        if not request.leaves:
+            yield from _without_columns(groups, request.batch_rows)
             return
-        texts = TextCheck.of(self.path, wanted, self.given(wanted))
+        texts = TextCheck.of(self.path, request, self.output_fields(request))
         for run in _runs(groups):
-            yield from self._read(run, wanted, texts)
+            yield from self._read(run, request, texts)
 
-    def _read(self, run: list[_RowGroup], wanted: Wanted, texts: TextCheck) -> Iterator[FileBatch]:
+    def _read(
+        self, run: list[_RowGroup], request: ReadRequest, texts: TextCheck
+    ) -> Iterator[FileBatch]:
         widest = max(group.row_bytes for group in run)
         with reading(self.path):
             file = self.file
             if sum(group.size for group in run) > READING.whole_group_bytes:
-                buffer = max(READING.pages_bytes // len(wanted.leaves), READING.least_buffer)
+                buffer = max(READING.pages_bytes // len(request.leaves), READING.least_buffer)
                 file = _parquet_file(self.source, file.metadata, buffer)
-            found = file.reader.iter_batches(
-                max(1, min(wanted.batch_rows, READING.batch_bytes // max(widest, 1))),
+            batches = file.reader.iter_batches(
+                max(1, min(request.batch_rows, READING.batch_bytes // max(widest, 1))),
                 [group.number for group in run],
-                column_indices=sorted(wanted.leaves),
+                column_indices=sorted(request.leaves),
                 use_threads=True,
             )
         position = run[0].first_row
         while True:
             with reading(self.path):
-                rows = next(found, None)
+                rows = next(batches, None)
             if rows is None:
                 break
             texts.check(rows)
-            yield from sliced(position, rows, wanted.batch_rows)
+            yield from sliced(position, rows, request.batch_rows)
             position += rows.num_rows
         expected = run[-1].first_row + run[-1].rows
         if position != expected:
@@ -117,27 +119,27 @@ class ParquetReader:
             position += described.num_rows
         return row_range(parts)
 
-    def _groups(self, wanted: Wanted) -> list[_RowGroup]:
+    def _groups(self, request: ReadRequest) -> list[_RowGroup]:
         """Return the row groups to read, in the file's order."""
         metadata = self.file.metadata
         groups, position = [], 0
         for number in range(metadata.num_row_groups):
-            described = metadata.row_group(number)
-            if described.num_rows and wanted.holds(_offset(described)):
-                chunks = {leaf: described.column(leaf) for leaf in wanted.leaves}
+            row_group = metadata.row_group(number)
+            if row_group.num_rows and request.holds(_offset(row_group)):
+                chunks = {leaf: row_group.column(leaf) for leaf in request.leaves}
                 size = sum(chunk.total_compressed_size for chunk in chunks.values())
                 decoded = sum(
                     self.decoded.get((number, leaf), chunk.total_uncompressed_size)
                     for leaf, chunk in chunks.items()
                 )
-                row_bytes = decoded // described.num_rows
-                groups.append(_RowGroup(number, position, described.num_rows, size, row_bytes))
-            position += described.num_rows
-        if wanted.filter == ALWAYS_TRUE or not groups:
+                row_bytes = decoded // row_group.num_rows
+                groups.append(_RowGroup(number, position, row_group.num_rows, size, row_bytes))
+            position += row_group.num_rows
+        if request.filter == ALWAYS_TRUE or not groups:
             return groups
-        numbers = [group.number for group in groups]
-        kept = may_match_groups(metadata, numbers, wanted.fields, wanted.filter, self.path)
-        return [group for group, keep in zip(groups, kept, strict=True) if keep]
+        numbers = [candidate.number for candidate in groups]
+        matches = may_match_groups(metadata, numbers, request.fields, request.filter, self.path)
+        return [candidate for candidate, keep in zip(groups, matches, strict=True) if keep]
 
     def close(self) -> None:
         """Close the file."""

@@ -48,14 +48,14 @@ def may_match_groups(
 
 def _single_leaves(fields: tuple[FileField, ...]) -> dict[int, FileField]:
     """Return the primitive columns by id that have one value a row: those in no list or map."""
-    found: dict[int, FileField] = {}
+    leaves: dict[int, FileField] = {}
     for field in fields:
         number = field.own_id if field.own_id is not None else field.mapped_id
         if pt.is_struct(field.kind):
-            found |= _single_leaves(field.children)
+            leaves |= _single_leaves(field.children)
         elif not field.children and number is not None:
-            found[number] = field
-    return found
+            leaves[number] = field
+    return leaves
 
 
 def _column(

@@ -212,8 +212,8 @@ def _with_bounds(
 ) -> Metrics:
     if not lower:
         return metrics
-    known = {**(metrics.lower_bounds or {}), **lower}, {**(metrics.upper_bounds or {}), **upper}
-    return replace(metrics, lower_bounds=known[0], upper_bounds=known[1])
+    merged = {**(metrics.lower_bounds or {}), **lower}, {**(metrics.upper_bounds or {}), **upper}
+    return replace(metrics, lower_bounds=merged[0], upper_bounds=merged[1])
 
 
 def _blooms(layout: ParquetLayout, table: pa.Table) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def _blooms(layout: ParquetLayout, table: pa.Table) -> dict[str, Any]:
     blooms = layout.options.blooms
     if not blooms.columns:
         return {}
-    paths = {path for one in table.schema for path in _leaf_paths(one.name, one.type)}
+    paths = {path for field in table.schema for path in _leaf_paths(field.name, field.type)}
     return {"bloom_filter_options": blooms.of_row_group(table.num_rows, paths)}
 
 
@@ -236,18 +236,18 @@ def _leaf_paths(path: str, kind: pa.DataType) -> Iterator[str]:
 
 def dictionary_columns(table: pa.Table) -> list[str]:
     """Return the Parquet paths of the columns whose first rows repeat enough for a dictionary."""
-    found: list[str] = []
+    columns: list[str] = []
     if table.num_rows < WRITING.dictionary_rows:
-        return found
+        return columns
     sample = table.slice(0, WRITING.sample_rows)
-    for one, column in zip(sample.schema, sample.columns, strict=True):
-        for path, leaf in _leaf_arrays(one.name, column.combine_chunks()):
+    for field, column in zip(sample.schema, sample.columns, strict=True):
+        for path, leaf in _leaf_arrays(field.name, column.combine_chunks()):
             if pa.types.is_boolean(leaf.type):
                 continue
             values = leaf.drop_null()
             if len(values) and len(pc.unique(values)) * WRITING.dictionary_repeats <= len(values):
-                found.append(path)
-    return found
+                columns.append(path)
+    return columns
 
 
 def _leaf_arrays(path: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
@@ -282,15 +282,15 @@ def _leaf_ids(schema: pa.Schema | pa.StructType) -> Iterator[int]:
 def _column_sizes(
     footer: Any, leaves: tuple[int, ...], modes: Mapping[int, MetricsMode]
 ) -> dict[int, int]:
-    kept = [
+    counted = [
         (index, leaf)
         for index, leaf in enumerate(leaves)
         if leaf in modes and modes[leaf].has_counts
     ]
-    sizes = {leaf: 0 for _, leaf in kept}
+    sizes = {leaf: 0 for _, leaf in counted}
     for group in range(footer.num_row_groups):
         columns = footer.row_group(group)
-        for index, leaf in kept:
+        for index, leaf in counted:
             sizes[leaf] += columns.column(index).total_compressed_size
     return sizes
 

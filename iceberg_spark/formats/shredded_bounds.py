@@ -44,55 +44,55 @@ class ShreddedBounds:
 
     def add(self, table: pa.Table) -> None:
         """Fold the rows of a table that `columns` shredded."""
-        for place in self.columns.plans:
-            if not self._mode(place).has_bounds:
+        for index in self.columns.plans:
+            if not self._mode(index).has_bounds:
                 continue
-            for chunk in table.column(place).chunks:
+            for chunk in table.column(index).chunks:
                 _, _, typed = struct_children(chunk)
-                for one, pair in zip(typed.type, typed.flatten(), strict=True):
-                    _fold(self._fields.setdefault((place, one.name), _Field()), pair)
+                for shredded_field, pair in zip(typed.type, typed.flatten(), strict=True):
+                    _fold(self._fields.setdefault((index, shredded_field.name), _Field()), pair)
 
     def finish(self) -> tuple[dict[int, bytes], dict[int, bytes]]:
         """Return the lower and the upper bounds by the ids of columns."""
         lower: dict[int, bytes] = {}
         upper: dict[int, bytes] = {}
-        for place in self.columns.plans:
-            bounds = self._bounds(place)
+        for index in self.columns.plans:
+            bounds = self._bounds(index)
             if bounds is not None:
-                field_id = self.stored.fields[place].field_id
+                field_id = self.stored.fields[index].field_id
                 lower[field_id], upper[field_id] = bounds
         return lower, upper
 
-    def _mode(self, place: int) -> MetricsMode:
-        return self.modes[self.stored.fields[place].field_id]
+    def _mode(self, index: int) -> MetricsMode:
+        return self.modes[self.stored.fields[index].field_id]
 
-    def _bounds(self, place: int) -> tuple[bytes, bytes] | None:
+    def _bounds(self, index: int) -> tuple[bytes, bytes] | None:
         lower: dict[Keys, bytes] = {}
         upper: dict[Keys, bytes] = {}
-        for (own, key), one in self._fields.items():
-            if own != place or one.extremes is None or not one.has_bounds:
+        for (own, key), bounds_of_key in self._fields.items():
+            if own != index or bounds_of_key.extremes is None or not bounds_of_key.has_bounds:
                 continue
-            least, most = _cut(one.extremes, self._mode(place).width)
+            least, most = _cut(bounds_of_key.extremes, self._mode(index).width)
             lower[(key,)] = least
             if most is not None:
                 upper[(key,)] = most
         return encoded_bounds(lower, upper)
 
 
-def _fold(one: _Field, pair: pa.StructArray) -> None:
-    if not one.has_bounds:
+def _fold(field: _Field, pair: pa.StructArray) -> None:
+    if not field.has_bounds:
         return
     rest, values = pair.flatten()
     others = pc.not_equal(rest, pa.scalar(NULL, rest.type))
     if pc.any(others).as_py() or (pt.is_floating(values.type) and _has_nan(values)):
-        one.has_bounds = False
+        field.has_bounds = False
         return
     if values.null_count == len(values):
         return
     ends = _least_and_most(values)
-    if one.extremes is not None:
-        ends = _least_and_most(pa.concat_arrays([one.extremes, ends]))
-    one.extremes = ends
+    if field.extremes is not None:
+        ends = _least_and_most(pa.concat_arrays([field.extremes, ends]))
+    field.extremes = ends
 
 
 def _has_nan(values: pa.Array) -> bool:
@@ -102,8 +102,8 @@ def _has_nan(values: pa.Array) -> bool:
 def _least_and_most(values: pa.Array) -> pa.Array:
     if pt.is_floating(values.type):
         return pa.array(extremes(values), values.type)
-    found = pc.min_max(values)
-    return pa.array([found["min"], found["max"]], values.type)
+    min_max = pc.min_max(values)
+    return pa.array([min_max["min"], min_max["max"]], values.type)
 
 
 def _cut(ends: pa.Array, width: int | None) -> tuple[bytes, bytes | None]:
@@ -113,5 +113,5 @@ def _cut(ends: pa.Array, width: int | None) -> tuple[bytes, bytes | None]:
         high = upper_bound(StringType(), most, width)
         cut = [lower_bound(StringType(), least, width).decode(), high and high.decode()]
         ends = pa.array(cut, ends.type)
-    made: list[Any] = encoded(ends).to_pylist()
-    return made[0], made[1]
+    values: list[Any] = encoded(ends).to_pylist()
+    return values[0], values[1]

@@ -21,10 +21,10 @@ class ShreddedColumns:
 
     def apply(self, table: pa.Table) -> pa.Table:
         """Return the rows with those columns shredded."""
-        for place, plan in self.plans.items():
-            chunks = [shredded(chunk, plan) for chunk in table.column(place).chunks]
+        for index, plan in self.plans.items():
+            chunks = [shredded(chunk, plan) for chunk in table.column(index).chunks]
             column = pa.chunked_array(chunks, plan.kind)
-            table = table.set_column(place, table.field(place).with_type(plan.kind), column)
+            table = table.set_column(index, table.field(index).with_type(plan.kind), column)
         return table
 
 
@@ -36,11 +36,11 @@ def shredded_columns(
     Raises CorruptFileError for a value that is no variant.
     """
     plans = {}
-    for place, field in enumerate(stored.fields):
+    for index, field in enumerate(stored.fields):
         if isinstance(field.field_type, VariantType):
-            first = table.column(place).slice(0, sample_rows).combine_chunks()
+            first = table.column(index).slice(0, sample_rows).combine_chunks()
             plan = shred_plan(first)
             if plan is not None:
-                plans[place] = plan
-                target = target.set(place, target.field(place).with_type(plan.kind))
+                plans[index] = plan
+                target = target.set(index, target.field(index).with_type(plan.kind))
     return ShreddedColumns(target, plans)

@@ -25,133 +25,133 @@ def read_struct(data: bytes) -> Struct:
         raise ValueError("it ends inside a value") from None
 
 
-def struct_at(data: bytes, at: int) -> tuple[Struct, int]:
+def struct_at(data: bytes, offset: int) -> tuple[Struct, int]:
     """Return the struct at a place, and where it ends. Raises ValueError for what is none."""
     try:
-        return _struct(data, at, 0)
+        return _struct(data, offset, 0)
     except (IndexError, struct.error):
         raise ValueError("it ends inside a value") from None
 
 
-def varint(data: bytes, at: int) -> tuple[int, int]:
+def varint(data: bytes, offset: int) -> tuple[int, int]:
     """Return the number without a sign at a place, and where it ends. Raises ValueError."""
     try:
-        return _varint(data, at)
+        return _varint(data, offset)
     except IndexError:
         raise ValueError("it ends inside a number") from None
 
 
-def _struct(data: bytes, at: int, level: int) -> tuple[Struct, int]:
+def _struct(data: bytes, offset: int, level: int) -> tuple[Struct, int]:
     if level > FOOTERS.thrift_levels:
         raise ValueError("it is nested too deeply")
-    found: Struct = {}
+    fields: Struct = {}
     field_id = 0
-    while (head := data[at]) != 0:
-        at += 1
+    while (head := data[offset]) != 0:
+        offset += 1
         delta, kind = head >> 4, head & 15
         if delta:
             field_id += delta
         else:
-            number, at = _varint(data, at)
+            number, offset = _varint(data, offset)
             field_id = (number >> 1) ^ -(number & 1)
         if kind in (_I32, _I64):  # most of all values; the first byte is often the only one
-            number = data[at]
-            at += 1
+            number = data[offset]
+            offset += 1
             if number > 0x7F:
-                number, at = _varint(data, at - 1)
-            found[field_id] = (number >> 1) ^ -(number & 1)
+                number, offset = _varint(data, offset - 1)
+            fields[field_id] = (number >> 1) ^ -(number & 1)
         elif kind == _BINARY:
-            found[field_id], at = _text(data, at)
+            fields[field_id], offset = _text(data, offset)
         elif kind == _STRUCT:
-            found[field_id], at = _struct(data, at, level + 1)
+            fields[field_id], offset = _struct(data, offset, level + 1)
         elif kind == _LIST:
-            found[field_id], at = _list(data, at, level + 1)
+            fields[field_id], offset = _list(data, offset, level + 1)
         elif kind <= _FALSE:
-            found[field_id] = kind == _TRUE
+            fields[field_id] = kind == _TRUE
         else:
-            found[field_id], at = _value(data, at, kind, level + 1)
-    return found, at + 1
+            fields[field_id], offset = _value(data, offset, kind, level + 1)
+    return fields, offset + 1
 
 
-def _value(data: bytes, at: int, kind: int, level: int) -> tuple[Any, int]:
+def _value(data: bytes, offset: int, kind: int, level: int) -> tuple[Any, int]:
     match kind:
         case 12:  # struct
-            return _struct(data, at, level)
+            return _struct(data, offset, level)
         case 9 | 10:  # list, set
-            return _list(data, at, level)
+            return _list(data, offset, level)
         case 4 | 5 | 6:  # 16, 32 and 64 bits are written alike
-            number, at = _varint(data, at)
-            return (number >> 1) ^ -(number & 1), at
+            number, offset = _varint(data, offset)
+            return (number >> 1) ^ -(number & 1), offset
         case 8:  # binary
-            return _text(data, at)
+            return _text(data, offset)
         case 1 | 2 | 3:  # a flag in a list, a byte
-            return data[at], at + 1
+            return data[offset], offset + 1
         case 7:  # double
-            return _DOUBLES.unpack_from(data, at)[0], at + 8
+            return _DOUBLES.unpack_from(data, offset)[0], offset + 8
         case 11:  # map
-            return _map(data, at, level)
+            return _map(data, offset, level)
         case _:
-            raise ValueError(f"type {kind} at byte {at} is unknown")
+            raise ValueError(f"type {kind} at byte {offset} is unknown")
 
 
-def _list(data: bytes, at: int, level: int) -> tuple[list[Any], int]:
+def _list(data: bytes, offset: int, level: int) -> tuple[list[Any], int]:
     if level > FOOTERS.thrift_levels:
         raise ValueError("it is nested too deeply")
-    count, kind = data[at] >> 4, data[at] & 15
-    at += 1
+    count, kind = data[offset] >> 4, data[offset] & 15
+    offset += 1
     if count == 15:
-        count, at = _varint(data, at)
-    if count > len(data) - at:
-        raise ValueError(f"a list of {count} values at byte {at} does not fit")
+        count, offset = _varint(data, offset)
+    if count > len(data) - offset:
+        raise ValueError(f"a list of {count} values at byte {offset} does not fit")
     values = []
     value: Any
     for _ in range(count):
         if kind == _STRUCT:
-            value, at = _struct(data, at, level + 1)
-        elif kind in (_I32, _I64) and (byte := data[at]) < 0x80:
-            value, at = (byte >> 1) ^ -(byte & 1), at + 1
+            value, offset = _struct(data, offset, level + 1)
+        elif kind in (_I32, _I64) and (byte := data[offset]) < 0x80:
+            value, offset = (byte >> 1) ^ -(byte & 1), offset + 1
         elif kind == _BINARY:
-            value, at = _text(data, at)
+            value, offset = _text(data, offset)
         else:
-            value, at = _value(data, at, kind, level + 1)
+            value, offset = _value(data, offset, kind, level + 1)
         values.append(value)
-    return values, at
+    return values, offset
 
 
-def _map(data: bytes, at: int, level: int) -> tuple[list[Any], int]:
-    count, at = _varint(data, at)
+def _map(data: bytes, offset: int, level: int) -> tuple[list[Any], int]:
+    count, offset = _varint(data, offset)
     if not count:
-        return [], at
-    if level > FOOTERS.thrift_levels or count > len(data) - at:
-        raise ValueError(f"a map of {count} values at byte {at} does not fit")
-    kinds = data[at]
-    at += 1
+        return [], offset
+    if level > FOOTERS.thrift_levels or count > len(data) - offset:
+        raise ValueError(f"a map of {count} values at byte {offset} does not fit")
+    kinds = data[offset]
+    offset += 1
     pairs = []
     for _ in range(count):
-        key, at = _value(data, at, kinds >> 4, level + 1)
-        value, at = _value(data, at, kinds & 15, level + 1)
+        key, offset = _value(data, offset, kinds >> 4, level + 1)
+        value, offset = _value(data, offset, kinds & 15, level + 1)
         pairs.append((key, value))
-    return pairs, at
+    return pairs, offset
 
 
-def _text(data: bytes, at: int) -> tuple[bytes, int]:
-    size = data[at]
-    at += 1
+def _text(data: bytes, offset: int) -> tuple[bytes, int]:
+    size = data[offset]
+    offset += 1
     if size > 0x7F:
-        size, at = _varint(data, at - 1)
-    end = at + size
+        size, offset = _varint(data, offset - 1)
+    end = offset + size
     if end > len(data):
-        raise ValueError(f"a text of {size} bytes at byte {at} does not fit")
-    return data[at:end], end
+        raise ValueError(f"a text of {size} bytes at byte {offset} does not fit")
+    return data[offset:end], end
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
     number = shift = 0
     while shift < 70:
-        byte = data[at]
-        at += 1
+        byte = data[offset]
+        offset += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return number, at
+            return number, offset
         shift += 7
-    raise ValueError(f"a number at byte {at} is too long")
+    raise ValueError(f"a number at byte {offset} is too long")

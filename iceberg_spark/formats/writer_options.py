@@ -30,16 +30,16 @@ class WriterProperties:
         """Return a property's value, or the default."""
         return self.properties.get(self.name(key), default)
 
-    def codec(self, file_format: str, default: str, known: Mapping[str, str]) -> str:
+    def codec(self, file_format: str, default: str, names: Mapping[str, str]) -> str:
         """Return the library's name of the compression codec of a format."""
         key = f"{file_format}.compression-codec"
         text = self.text(key, default)
-        found = known.get(text.strip().lower())
-        if found is None:
+        name = names.get(text.strip().lower())
+        if name is None:
             raise InvalidOptionError(
-                f"{self.name(key)}: unknown codec '{text}'; use one of {', '.join(sorted(known))}"
+                f"{self.name(key)}: unknown codec '{text}'; use one of {', '.join(sorted(names))}"
             )
-        return found
+        return name
 
     def optional_int(self, key: str) -> int | None:
         """Return a whole number, None where the property is not set."""
@@ -60,9 +60,9 @@ class WriterProperties:
 
     def positive_int(self, key: str, default: int) -> int:
         """Return a whole number above 0, or the default."""
-        found = self.optional_int(key)
-        if found is None:
+        value = self.optional_int(key)
+        if value is None:
             return default
-        if found <= 0:
-            raise InvalidOptionError(f"{self.name(key)}: {found} is not above 0")
-        return found
+        if value <= 0:
+            raise InvalidOptionError(f"{self.name(key)}: {value} is not above 0")
+        return value

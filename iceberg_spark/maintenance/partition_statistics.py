@@ -20,7 +20,7 @@ from iceberg_spark.catalog.metadata_file import metadata_location
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.set_statistics import SetSnapshotStatistics
 from iceberg_spark.errors import IcebergError, InvalidInputError
-from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.ancestry import ancestors
@@ -108,8 +108,8 @@ def _rows(io: FileIO, path: str, kind: FileFormat, schema: Schema) -> Table:
         fields = file_fields(reader.schema, {})
         present = {field.own_id for field in fields}
         wanted = [one for one in schema.fields if one.field_id in present]
-        request = Wanted(fields, needed_leaves(fields, wanted, {}))
-        evolve = evolution(reader.given(request), wanted, {}, path)
+        request = ReadRequest(fields, needed_leaves(fields, wanted, {}))
+        evolve = evolution(reader.output_fields(request), wanted, {}, path)
         batches = [evolve.apply(batch.rows) for batch in reader.batches(request)]
     return pa.Table.from_batches(batches, to_arrow(Schema(*wanted)))
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from iceberg_spark.arrow.evolve import evolution, needed_leaves
 from iceberg_spark.arrow.file_fields import Path, file_fields
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
-from iceberg_spark.formats.data_file import Wanted, check_counts
+from iceberg_spark.formats.data_file import ReadRequest, check_counts
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.task import DeleteFile
@@ -33,7 +33,7 @@ def projected_rows(
         check_counts(file.file_path, size=(reader.file_size, size), rows=(reader.rows, rows))
         fields = file_fields(reader.schema, names)
         leaves = needed_leaves(fields, wanted, {})
-        request = Wanted(fields, leaves, filter=bound)
-        evolve = evolution(reader.given(request), wanted, {}, file.file_path)
+        request = ReadRequest(fields, leaves, filter=bound)
+        evolve = evolution(reader.output_fields(request), wanted, {}, file.file_path)
         for batch in reader.batches(request):
             yield evolve.apply(batch.rows)

@@ -26,7 +26,7 @@ from iceberg_spark.expr.logic import field_ids
 from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, Bound
 from iceberg_spark.expr.row_filter import Mask as RowMask
 from iceberg_spark.expr.row_filter import row_filter
-from iceberg_spark.formats.data_file import DataFileReader, FileBatch, Wanted, check_counts
+from iceberg_spark.formats.data_file import DataFileReader, FileBatch, ReadRequest, check_counts
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.apply_deletes import deleted_rows
@@ -84,7 +84,7 @@ def _deletes_in_range(task: FileScanTask, file: DataFileReader) -> tuple[DeleteF
 class _TaskPlan:
     """All that was decided once for a task's batches."""
 
-    wanted: Wanted
+    wanted: ReadRequest
     output: pa.Schema
     evolve: Evolution
     leaves: tuple[LeafColumn, ...]
@@ -168,7 +168,7 @@ def _plan(
     columns = [f for f in context.read_schema.fields if f.field_id not in _COMPUTED]
     leaves = _leaves(context, task.residual, deletes)
     leaf_fields = [leaf.field for leaf in leaves]
-    wanted = Wanted(
+    wanted = ReadRequest(
         fields,
         needed_leaves(fields, [*columns, *leaf_fields], known),
         task.start,
@@ -177,7 +177,7 @@ def _plan(
         context.batch_rows,
         context.checks_texts,
     )
-    given = file.given(wanted)
+    given = file.output_fields(wanted)
     asked = {field.field_id for field in context.read_schema.fields}
     residual = task.residual
     return _TaskPlan(

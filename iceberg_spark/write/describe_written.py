@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from iceberg_spark.arrow.file_fields import FileField, file_fields
 from iceberg_spark.errors import CorruptFileError, IcebergError, UnsupportedError
-from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.footer_metrics import (
     chunks_of,
     float_extremes,
@@ -238,7 +238,7 @@ def _read_back(
     only_floats = all(isinstance(schema.find_type(each), _FLOATS) for each in wanted)
     leaves = single_leaves(fields)
     collector = MetricsCollector(part, modes, FileFormat.PARQUET)
-    what = Wanted(
+    what = ReadRequest(
         fields,
         frozenset(leaves[each].leaves[0] for each in wanted),
         batch_rows=ROWS.described_numbers if only_floats else ROWS.described_texts,
@@ -306,7 +306,7 @@ def _of_first_row(
     ids = {part.source_id for part in spec.fields if schema.get(part.source_id) is not None}
     part = Schema(*_pruned(schema.fields, ids))
     leaves = single_leaves(fields)
-    what = Wanted(
+    what = ReadRequest(
         fields, frozenset(leaves[each].leaves[0] for each in ids), batch_rows=1, checks_texts=False
     )
     row = next(reader.batches(what)).rows

@@ -20,7 +20,7 @@ from iceberg_spark.arrow.promote import storage_type
 from iceberg_spark.arrow.texts import wrong_text
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
-from iceberg_spark.formats.data_file import WHOLE_FILE, Wanted
+from iceberg_spark.formats.data_file import WHOLE_FILE, ReadRequest
 from iceberg_spark.formats.footer_metrics import chunks_of, extremes, known_id, null_count
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
@@ -175,8 +175,8 @@ def _read(
     with open_data_file(io, path, file_format) as reader:
         fields = file_fields(reader.schema, ids)
         leaves = needed_leaves(fields, columns, {})
-        wanted = Wanted(fields, leaves, 0, WHOLE_FILE, ALWAYS_TRUE, checks_texts=False)
-        step = evolution(reader.given(wanted), columns, {}, path)
+        wanted = ReadRequest(fields, leaves, 0, WHOLE_FILE, ALWAYS_TRUE, checks_texts=False)
+        step = evolution(reader.output_fields(wanted), columns, {}, path)
         nulls = align(Schema(*columns), step.schema)
         for batch in reader.batches(wanted):
             try:

@@ -16,7 +16,7 @@ from iceberg_spark.errors import IcebergError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.sql import parse_predicate
-from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.request import inspection, parts, read_parts
@@ -111,7 +111,7 @@ def read_file(folder: Path, name: str) -> None:
     with open_data_file(FsspecIO(), path, form) as reader:
         fields = file_fields(reader.schema)
         leaves = frozenset(leaf for field in fields for leaf in field.leaves)
-        for batch in reader.batches(Wanted(fields, leaves)):
+        for batch in reader.batches(ReadRequest(fields, leaves)):
             batch.rows.validate(full=True)
     _import(path)
 

@@ -42,49 +42,49 @@ _TIMES = {
 _TIMESTAMP_UNITS = {"timestamp-millis": "ms", "timestamp-micros": "us", "timestamp-nanos": "ns"}
 
 
-def arrow_field(one: AvroField) -> Any:
+def arrow_field(field: AvroField) -> Any:
     """Return the Arrow field of an Avro field, its field id in the metadata."""
-    metadata = None if one.field_id is None else {FIELD_ID: str(one.field_id)}
-    nullable = one.type.optional or one.type.kind == "null"
-    return pa.field(one.name, arrow_type(one.type), nullable, metadata)
+    metadata = None if field.field_id is None else {FIELD_ID: str(field.field_id)}
+    nullable = field.type.optional or field.type.kind == "null"
+    return pa.field(field.name, arrow_type(field.type), nullable, metadata)
 
 
-def arrow_type(one: AvroType) -> DataType:
+def arrow_type(kind: AvroType) -> DataType:
     """Return the Arrow type of an Avro type (specification: "Avro", "Data Type Mappings")."""
-    match one.kind:
+    match kind.kind:
         case "record":
-            return pa.struct([arrow_field(child) for child in one.fields])
+            return pa.struct([arrow_field(child) for child in kind.fields])
         case "array":
-            return pa.list_(arrow_field(one.fields[0]))
+            return pa.list_(arrow_field(kind.fields[0]))
         case "map":
-            key, value = (arrow_field(child) for child in one.fields)
+            key, value = (arrow_field(child) for child in kind.fields)
             return pa.map_(key.with_nullable(False), value)
-        case "fixed" | "bytes" if one.logical == "decimal":
-            return pa.decimal128(one.precision, one.scale)
+        case "fixed" | "bytes" if kind.logical == "decimal":
+            return pa.decimal128(kind.precision, kind.scale)
         case "fixed":
-            return pa.binary(one.size)
-        case "long" if one.logical in _TIMESTAMP_UNITS:
-            return pa.timestamp(_TIMESTAMP_UNITS[one.logical], "UTC" if one.utc else None)
-        case kind:
-            return _TIMES.get((kind, one.logical or ""), _PLAIN[kind])
+            return pa.binary(kind.size)
+        case "long" if kind.logical in _TIMESTAMP_UNITS:
+            return pa.timestamp(_TIMESTAMP_UNITS[kind.logical], "UTC" if kind.utc else None)
+        case name:
+            return _TIMES.get((name, kind.logical or ""), _PLAIN[name])
 
 
-def from_plain(array: Array, one: AvroType) -> Array:
+def from_plain(array: Array, kind: AvroType) -> Array:
     """Return a plain array of an Avro type as the array of its Arrow type."""
-    target = arrow_type(one)
-    match one.kind:
+    target = arrow_type(kind)
+    match kind.kind:
         case "null":
             return pa.nulls(len(array))
         case "record":
-            return _struct(array, one)
+            return _struct(array, kind)
         case "array":
-            return _list(array, one, target)
+            return _list(array, kind, target)
         case "map":
-            return _map(array, one, target)
-        case "fixed" | "bytes" if one.logical == "decimal":
-            return decimals(array, one.precision, one.scale)
+            return _map(array, kind, target)
+        case "fixed" | "bytes" if kind.logical == "decimal":
+            return decimals(array, kind.precision, kind.scale)
         case "fixed":
-            return fixed_binary(array, one.size)
+            return fixed_binary(array, kind.size)
         case _:
             return array.cast(target)
 
@@ -98,11 +98,11 @@ def decimals(array: Array, precision: int, scale: int) -> Array:
         return pa.array([None] * len(binary), pa.decimal128(precision, scale))
     # One row of 16 positions a value, the last one at its last byte; what lies before the value
     # is filled with its sign.
-    at = starts[1:, None] - np.arange(_DECIMAL_BYTES)[None, :] - 1
-    inside = at >= starts[:-1, None]
+    indices = starts[1:, None] - np.arange(_DECIMAL_BYTES)[None, :] - 1
+    inside = indices >= starts[:-1, None]
     first = data[np.clip(starts[:-1], 0, data.size - 1)]
     sign = np.where((first >= 0x80) & (lengths > 0), 0xFF, 0).astype(np.uint8)
-    little = np.where(inside, data[np.clip(at, 0, data.size - 1)], sign[:, None])
+    little = np.where(inside, data[np.clip(indices, 0, data.size - 1)], sign[:, None])
     return pa.Array.from_buffers(
         pa.decimal128(precision, scale),
         len(binary),
@@ -122,33 +122,35 @@ def fixed_binary(array: Array, size: int) -> Array:
     return pa.Array.from_buffers(pa.binary(size), len(array), [_validity(array), plain])
 
 
-def _struct(array: Array, one: AvroType) -> Array:
+def _struct(array: Array, kind: AvroType) -> Array:
     """Rebuild a struct whose all-null children were left out of the plain one."""
-    at, children = 0, []
-    for child in one.fields:
+    index, children = 0, []
+    for child in kind.fields:
         if child.type.kind == "null":
             children.append(pa.nulls(len(array)))
         else:
-            children.append(from_plain(array.field(at), child.type))
-            at += 1
+            children.append(from_plain(array.field(index), child.type))
+            index += 1
     mask = array.is_null() if array.null_count else None
-    fields = [arrow_field(child) for child in one.fields]
+    fields = [arrow_field(child) for child in kind.fields]
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 
 
-def _list(array: Array, one: AvroType, target: DataType) -> Array:
+def _list(array: Array, kind: AvroType, target: DataType) -> Array:
     offsets = pc.cast(array.offsets, pa.int32())
-    values = from_plain(array.values, one.fields[0].type)
+    values = from_plain(array.values, kind.fields[0].type)
     return pa.Array.from_buffers(
         target, len(array), [_validity(array), offsets.buffers()[1]], children=[values]
     )
 
 
-def _map(array: Array, one: AvroType, target: DataType) -> Array:
+def _map(array: Array, kind: AvroType, target: DataType) -> Array:
     """Return a list of key and value as a map: the same memory under another name."""
     offsets = pc.cast(array.offsets, pa.int32())
     entries = array.values
-    key, value = (from_plain(entries.field(at), child.type) for at, child in enumerate(one.fields))
+    key, value = (
+        from_plain(entries.field(index), child.type) for index, child in enumerate(kind.fields)
+    )
     fields = [target.key_field, target.item_field]
     pairs = pa.StructArray.from_arrays([key, value], fields=fields)
     return pa.Array.from_buffers(

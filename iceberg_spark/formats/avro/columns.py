@@ -66,8 +66,8 @@ def read_avro_columns(
     """
     container = parse_container(data, location, limits)
     fields = _fields(container, tuple(inline))
-    wanted = [one for one in fields if columns is None or one.field_id in columns]
-    return container_columns(container, fields, wanted)
+    selected = [field for field in fields if columns is None or field.field_id in columns]
+    return container_columns(container, fields, selected)
 
 
 def read_avro_files(
@@ -87,12 +87,12 @@ def read_avro_files(
     for _, same in itertools.groupby(containers, key=_same_encoding):
         group = list(same)
         fields = _fields(group[0], tuple(inline))
-        wanted = [one for one in fields if one.field_id in columns]
+        selected = [field for field in fields if field.field_id in columns]
         try:
-            yield _joined(group, fields, wanted)
+            yield _joined(group, fields, selected)
         except refused:  # one by one, so that the file at fault is named
             for container in group:
-                yield container_columns(container, fields, wanted)
+                yield container_columns(container, fields, selected)
 
 
 def _same_encoding(container: AvroContainer) -> tuple[str, bool]:
@@ -115,36 +115,36 @@ def _parsed(schema: str, inline: tuple[int, ...], limits: Limits) -> tuple[AvroF
 
 
 def container_columns(
-    container: AvroContainer, fields: tuple[AvroField, ...], wanted: list[AvroField]
+    container: AvroContainer, fields: tuple[AvroField, ...], selected: list[AvroField]
 ) -> Table:
-    """Return the `wanted` ones of `fields` (all that are in a record) for a parsed file's blocks.
+    """Return the `selected` ones of `fields` (all that are in a record) for a parsed file's blocks.
 
     Raises what `read_avro_columns` raises.
     """
     with decoding(container.location):
-        batches = [*container_batches(container, fields, wanted)]
-        return pa.Table.from_batches(batches, _schema(container, wanted))
+        batches = [*container_batches(container, fields, selected)]
+        return pa.Table.from_batches(batches, _schema(container, selected))
 
 
 def container_batches(
     container: AvroContainer,
     fields: tuple[AvroField, ...],
-    wanted: list[AvroField],
+    selected: list[AvroField],
     *,
-    whole: bool = True,
+    bound_total: bool = True,
 ) -> Iterator[Any]:
     """Yield what `container_columns` returns, some blocks at a time, as they are decoded.
 
-    A `whole` file is bounded in what all its blocks decompress to, others block by block.
+    A `bound_total` file is bounded in what all its blocks decompress to, others block by block.
     """
-    for rows, records in _segments([container], whole=whole):
+    for rows, records in _segments([container], bound_total=bound_total):
         check_counts(fields, rows, records, container)
         try:
-            yield _decode(fields, rows, records, wanted)
+            yield _decode(fields, rows, records, selected)
         except _refused():
             # Malformed records are an OSError or a panic of polars, or a type it does not know:
             # the row reader says what is wrong, or reads it.
-            yield from row_batches(container, rows, records, wanted)
+            yield from row_batches(container, rows, records, selected)
 
 
 def _refused() -> tuple[type[BaseException], ...]:
@@ -155,30 +155,32 @@ def _refused() -> tuple[type[BaseException], ...]:
 
 
 def _joined(
-    containers: Sequence[AvroContainer], fields: tuple[AvroField, ...], wanted: list[AvroField]
+    containers: Sequence[AvroContainer], fields: tuple[AvroField, ...], selected: list[AvroField]
 ) -> Table:
     batches = []
     for rows, records in _segments(containers):
         check_counts(fields, rows, records, containers[0])
-        batches.append(_decode(fields, rows, records, wanted))
-    return pa.Table.from_batches(batches, _schema(containers[0], wanted))
+        batches.append(_decode(fields, rows, records, selected))
+    return pa.Table.from_batches(batches, _schema(containers[0], selected))
 
 
-def _schema(container: AvroContainer, wanted: list[AvroField]) -> Any:
+def _schema(container: AvroContainer, selected: list[AvroField]) -> Any:
     metadata = {k: v for k, v in container.metadata.items() if not k.startswith("avro.")}
-    return pa.schema([arrow_field(one) for one in wanted], metadata)
+    return pa.schema([arrow_field(field) for field in selected], metadata)
 
 
-def _decode(fields: tuple[AvroField, ...], rows: int, records: Any, wanted: list[AvroField]) -> Any:
-    schema = pa.schema([arrow_field(one) for one in wanted])
+def _decode(
+    fields: tuple[AvroField, ...], rows: int, records: Any, selected: list[AvroField]
+) -> Any:
+    schema = pa.schema([arrow_field(field) for field in selected])
     plain_schema, names = _plain_schema(fields)
-    needed = [names[".".join(one.path)] for one in wanted if one.type.kind != "null"]
+    needed = [names[".".join(field.path)] for field in selected if field.type.kind != "null"]
     frame = _read_plain(plain_schema, rows, records, needed)
     arrays = [
         pa.nulls(rows)
-        if one.type.kind == "null"
-        else from_plain(frame[names[".".join(one.path)]], one.type)
-        for one in wanted
+        if field.type.kind == "null"
+        else from_plain(frame[names[".".join(field.path)]], field.type)
+        for field in selected
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -197,7 +199,7 @@ def _read_plain(plain_schema: Any, rows: int, records: Any, needed: list[str]) -
 
 
 def _segments(
-    containers: Sequence[AvroContainer], *, whole: bool = True
+    containers: Sequence[AvroContainer], *, bound_total: bool = True
 ) -> Iterator[tuple[int, bytes | bytearray | memoryview]]:
     """Join small blocks, so that polars makes one chunk of many (a third of the time is saved).
 
@@ -209,7 +211,7 @@ def _segments(
         left = allowed
         for count, block in decompressed(container):
             left -= len(block)
-            if whole and left < 0:
+            if bound_total and left < 0:
                 raise too_many_bytes(container.location, allowed)
             if records and len(records) + len(block) > READING.avro_segment_bytes:
                 yield rows, records
@@ -226,39 +228,41 @@ def _segments(
 @lru_cache(maxsize=64)
 def _plain_schema(fields: tuple[AvroField, ...]) -> tuple[Any, dict[str, str]]:
     """Return the schema without logical types and names, and the new name of each path."""
-    names = {".".join(one.path): f"c{at}" for at, one in enumerate(fields)}
+    names = {".".join(field.path): f"c{index}" for index, field in enumerate(fields)}
     fresh = itertools.count()
     members = [
-        {"name": names[".".join(one.path)], "type": _plain(one.type, fresh)}
-        for one in fields
-        if one.type.kind != "null" or one.type.optional
+        {"name": names[".".join(field.path)], "type": _plain(field.type, fresh)}
+        for field in fields
+        if field.type.kind != "null" or field.type.optional
     ]
     return {"type": "record", "name": "top", "fields": members}, names
 
 
-def _plain(one: AvroType, fresh: Iterator[int]) -> Any:
-    match one.kind:
+def _plain(kind: AvroType, fresh: Iterator[int]) -> Any:
+    match kind.kind:
         case "record":
-            plain: Any = _plain_record(one.fields, fresh)
+            plain: Any = _plain_record(kind.fields, fresh)
         case "array":
-            plain = {"type": "array", "items": _plain(one.fields[0].type, fresh)}
+            plain = {"type": "array", "items": _plain(kind.fields[0].type, fresh)}
         case "map":  # a map is encoded as an array of keys and values is
-            plain = {"type": "array", "items": _plain_record(one.fields, fresh)}
+            plain = {"type": "array", "items": _plain_record(kind.fields, fresh)}
         case "fixed":
-            plain = {"type": "fixed", "name": f"f{next(fresh)}", "size": one.size}
+            plain = {"type": "fixed", "name": f"f{next(fresh)}", "size": kind.size}
         case "enum" | "null":
             raise _NotColumnarError
-        case kind:
-            plain = kind
-    if not one.optional:
+        case name:
+            plain = name
+    if not kind.optional:
         return plain
-    return [plain, "null"] if one.null_last else ["null", plain]
+    return [plain, "null"] if kind.null_last else ["null", plain]
 
 
 def _plain_record(fields: tuple[AvroField, ...], fresh: Iterator[int]) -> Any:
     """A record without its all-null fields, which take no bytes."""
-    kept = [one for one in fields if one.type.kind != "null" or one.type.optional]
-    if not kept:
+    remaining = [field for field in fields if field.type.kind != "null" or field.type.optional]
+    if not remaining:
         raise _NotColumnarError
-    members = [{"name": f"c{next(fresh)}", "type": _plain(one.type, fresh)} for one in kept]
+    members = [
+        {"name": f"c{next(fresh)}", "type": _plain(field.type, fresh)} for field in remaining
+    ]
     return {"type": "record", "name": f"r{next(fresh)}", "fields": members}

@@ -24,7 +24,7 @@ def check_counts(
     fields: Iterable[AvroField], rows: int, records: Any, container: AvroContainer
 ) -> None:
     """Raise CorruptFileError, naming the file, where `records` can't hold that many rows."""
-    types = [one.type for one in fields]
+    types = [field.type for field in fields]
     least = check_bytes(types, rows, len(records), container.location)
     if not least and rows > container.limits.empty_records:
         raise _too_many(container)
@@ -58,18 +58,18 @@ def _too_many(container: AvroContainer) -> CorruptFileError:
     )
 
 
-def _fixed_bytes(one: AvroType) -> int:
+def _fixed_bytes(kind: AvroType) -> int:
     """Return how many bytes Arrow takes for a value's fixed parts, null or not."""
-    if one.kind == "fixed":
-        return one.size
-    return sum(_fixed_bytes(child.type) for child in one.fields) if one.kind == "record" else 0
+    if kind.kind == "fixed":
+        return kind.size
+    return sum(_fixed_bytes(child.type) for child in kind.fields) if kind.kind == "record" else 0
 
 
-def _has_empty_items(one: AvroType) -> bool:
+def _has_empty_items(kind: AvroType) -> bool:
     """Return whether there is a list somewhere in it whose elements take no bytes."""
-    if one.kind == "array" and not least_bytes(one.fields[0].type):
+    if kind.kind == "array" and not least_bytes(kind.fields[0].type):
         return True
-    return any(_has_empty_items(child.type) for child in one.fields)
+    return any(_has_empty_items(child.type) for child in kind.fields)
 
 
 def fixed_with_lengths(
@@ -107,49 +107,49 @@ class _Walk:
         self._data = bytes(records)
         self._container = container
         self._left = container.limits.empty_records
-        self._at = 0
+        self._offset = 0
 
     @property
     def is_at_end(self) -> bool:
         """Whether the records took all bytes."""
-        return self._at == len(self._data)
+        return self._offset == len(self._data)
 
     def rows(self, types: list[AvroType], rows: int) -> None:
         """Walk over records of those fields."""
         try:
             for _ in range(rows):
-                for one in types:
-                    self._value(one)
+                for kind in types:
+                    self._value(kind)
         except (IndexError, ValueError) as broken:
             raise CorruptFileError(
                 f"{self._container.location} has malformed Avro records: {broken}"
             ) from broken
 
-    def _value(self, one: AvroType) -> None:
-        if one.optional and self._long() == (1 if one.null_last else 0):
+    def _value(self, kind: AvroType) -> None:
+        if kind.optional and self._long() == (1 if kind.null_last else 0):
             return
-        match one.kind:
+        match kind.kind:
             case "null":
                 return
             case "record":
-                for child in one.fields:
+                for child in kind.fields:
                     self._value(child.type)
             case "array" | "map":
-                self._items(one)
+                self._items(kind)
             case "string" | "bytes":
                 length = self._long()
-                if one.size not in (0, length):
-                    raise ValueError(f"a value has {length} bytes instead of {one.size}")
+                if kind.size not in (0, length):
+                    raise ValueError(f"a value has {length} bytes instead of {kind.size}")
                 self._skip(length)
             case "fixed":
-                self._skip(one.size)
-            case kind if kind in _SIZES:
-                self._skip(_SIZES[kind])
+                self._skip(kind.size)
+            case name if name in _SIZES:
+                self._skip(_SIZES[name])
             case _:
                 self._long()
 
-    def _items(self, one: AvroType) -> None:
-        empty = one.kind == "array" and not least_bytes(one.fields[0].type)
+    def _items(self, kind: AvroType) -> None:
+        empty = kind.kind == "array" and not least_bytes(kind.fields[0].type)
         while count := self._long():
             if count < 0:
                 count = -count
@@ -160,14 +160,14 @@ class _Walk:
                     raise _too_many(self._container)
                 continue
             for _ in range(count):
-                for child in one.fields:
+                for child in kind.fields:
                     self._value(child.type)
 
     def _long(self) -> int:
-        number, self._at = read_long(self._data, self._at)
+        number, self._offset = read_long(self._data, self._offset)
         return number
 
     def _skip(self, size: int) -> None:
-        if not 0 <= size <= len(self._data) - self._at:
-            raise ValueError(f"a value of {size} bytes at byte {self._at} does not fit")
-        self._at += size
+        if not 0 <= size <= len(self._data) - self._offset:
+            raise ValueError(f"a value of {size} bytes at byte {self._offset} does not fit")
+        self._offset += size

@@ -13,7 +13,7 @@ from iceberg_spark.formats.avro.arrow_types import arrow_field
 from iceberg_spark.formats.avro.columns import container_batches
 from iceberg_spark.formats.avro.container import AvroBlock, AvroContainer, parse_container
 from iceberg_spark.formats.avro.types import AvroField, parse_record
-from iceberg_spark.formats.data_file import FileBatch, Wanted, sliced
+from iceberg_spark.formats.data_file import FileBatch, ReadRequest, sliced
 from iceberg_spark.formats.limits import READING
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
@@ -35,22 +35,22 @@ class AvroReader:
         """The rows of all blocks."""
         return sum(block.rows for block in self.container.blocks)
 
-    def given(self, wanted: Wanted) -> tuple[FileField, ...]:
+    def output_fields(self, request: ReadRequest) -> tuple[FileField, ...]:
         """Return the wanted top-level columns whole: their records are decoded as one."""
-        return tuple(f for f in wanted.fields if wanted.leaves.intersection(f.leaves))
+        return tuple(f for f in request.fields if request.leaves.intersection(f.leaves))
 
-    def batches(self, wanted: Wanted) -> Iterator[FileBatch]:
+    def batches(self, request: ReadRequest) -> Iterator[FileBatch]:
         """Yield the rows of the blocks in the range.
 
         A block is where the sync marker before it starts, the first one at byte 0, so that
         splits at any offsets read every block once. Positions count from the file's start,
         which is why the whole file is taken apart.
         """
-        names = {field.name for field in self.given(wanted)}
+        names = {field.name for field in self.output_fields(request)}
         columns = [field for field in self.fields if field.name in names]
-        for first_row, blocks in _portions(self.container.blocks, wanted):
+        for first_row, blocks in _portions(self.container.blocks, request):
             for start, rows in self._decoded(first_row, blocks, columns):
-                yield from sliced(start, rows, wanted.batch_rows)
+                yield from sliced(start, rows, request.batch_rows)
 
     def _decoded(
         self, first_row: int, blocks: Sequence[AvroBlock], columns: list[AvroField]
@@ -59,10 +59,10 @@ class AvroReader:
             yield first_row, batch_of(sum(block.rows for block in blocks), (), pa.schema([]))
             return
         part = replace(self.container, blocks=tuple(blocks))
-        found = container_batches(part, self.fields, columns, whole=False)
+        batches = container_batches(part, self.fields, columns, bound_total=False)
         while True:
             with decoding(self.path):
-                rows = next(found, None)
+                rows = next(batches, None)
             if rows is None:
                 return
             yield first_row, rows
@@ -86,12 +86,14 @@ def open_avro(io: FileIO, path: str) -> AvroReader:
     return AvroReader(path, container, fields, schema, len(data))
 
 
-def _portions(blocks: Sequence[AvroBlock], wanted: Wanted) -> Iterator[tuple[int, list[AvroBlock]]]:
+def _portions(
+    blocks: Sequence[AvroBlock], request: ReadRequest
+) -> Iterator[tuple[int, list[AvroBlock]]]:
     """Yield blocks in the range, neighbours together, with the position of their first row."""
     portion: list[AvroBlock] = []
     first_row = row = size = marker = 0
     for block in blocks:
-        holds = wanted.holds(marker)
+        holds = request.holds(marker)
         if portion and (not holds or size >= READING.avro_portion_bytes):
             yield first_row, portion
             portion, size = [], 0

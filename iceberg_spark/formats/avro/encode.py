@@ -40,24 +40,24 @@ def encode_record(columns: Mapping[str, Array], fields: Sequence[AvroField], row
 
     Raises InvalidInputError for a null in a field that is not optional.
     """
-    return _joined([_encode(columns[one.name], one.type, one.name) for one in fields], rows)
+    return _joined([_encode(columns[field.name], field.type, field.name) for field in fields], rows)
 
 
-def _encode(array: Array, one: AvroType, name: str) -> Piece:
+def _encode(array: Array, kind: AvroType, name: str) -> Piece:
     rows = len(array)
-    if one.kind == "null":
+    if kind.kind == "null":
         return Piece(np.empty(0, np.uint8), np.zeros(rows, np.int64))
-    if not one.optional:
+    if not kind.optional:
         if array.null_count:
             raise InvalidInputError(f"Column '{name}' is required but has {array.null_count} nulls")
-        return _encode_values(array, one, name)
+        return _encode_values(array, kind, name)
     # A union is the number of the branch, as a zigzag number: 0 for the first, 2 for the second.
-    null_branch, value_branch = (2, 0) if one.null_last else (0, 2)
+    null_branch, value_branch = (2, 0) if kind.null_last else (0, 2)
     if not array.null_count:
         branch = Piece(np.full(rows, value_branch, np.uint8), np.ones(rows, np.int64))
-        return _joined([branch, _encode_values(array, one, name)], rows)
+        return _joined([branch, _encode_values(array, kind, name)], rows)
     there = array.is_valid().to_numpy(zero_copy_only=False)
-    values = _encode_values(array.drop_null(), one, name)
+    values = _encode_values(array.drop_null(), kind, name)
     lengths = np.zeros(rows, np.int64)
     lengths[there] = values.lengths
     branch = Piece(
@@ -66,24 +66,24 @@ def _encode(array: Array, one: AvroType, name: str) -> Piece:
     return _joined([branch, Piece(values.data, lengths)], rows)
 
 
-def _encode_values(array: Array, one: AvroType, name: str) -> Piece:
-    match one.kind:
+def _encode_values(array: Array, kind: AvroType, name: str) -> Piece:
+    match kind.kind:
         case "record":
-            children = {child.name: array.field(at) for at, child in enumerate(one.fields)}
-            return encode_record(_within(children, array), one.fields, len(array))
+            children = {child.name: array.field(index) for index, child in enumerate(kind.fields)}
+            return encode_record(_within(children, array), kind.fields, len(array))
         case "array":
-            return _encode_lists(array, array.values, one.fields[0].type, name)
+            return _encode_lists(array, array.values, kind.fields[0].type, name)
         case "map":
             pairs = map_entries(array) if pa.types.is_map(array.type) else array.values
-            return _encode_lists(array, pairs, AvroType("record", fields=one.fields), name)
-        case "fixed" if one.logical == "decimal":
-            return _encode_decimals(array, one.size)
+            return _encode_lists(array, pairs, AvroType("record", fields=kind.fields), name)
+        case "fixed" if kind.logical == "decimal":
+            return _encode_decimals(array, kind.size)
         case "fixed":
-            return _encode_fixed(array, one.size, name)
+            return _encode_fixed(array, kind.size, name)
         case "string" | "bytes":
             return _encode_texts(array)
         case "float" | "double":
-            numbers = array.to_numpy(zero_copy_only=False).astype(_FLOATS[one.kind])
+            numbers = array.to_numpy(zero_copy_only=False).astype(_FLOATS[kind.kind])
             return _of_width(numbers.view(np.uint8), len(array), numbers.itemsize)
         case "boolean":
             return _of_width(array.cast(pa.uint8()).to_numpy(), len(array), 1)
@@ -97,18 +97,18 @@ def varints(numbers: Lengths) -> Piece:
     # (0xD8), then the rest (0x04).
     zigzag = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     lengths = np.ones(len(numbers), np.int64)
-    for at in range(1, _VARINT_BYTES):
-        longer = zigzag >= np.uint64(1 << (7 * at))
+    for byte_index in range(1, _VARINT_BYTES):
+        longer = zigzag >= np.uint64(1 << (7 * byte_index))
         if not longer.any():
             break
         lengths += longer
     starts = _starts(lengths)
     data = np.empty(int(lengths.sum()), np.uint8)
-    for at in range(int(lengths.max(initial=0))):
-        here = lengths > at
-        low = (zigzag[here] >> np.uint64(7 * at)) & np.uint64(0x7F)
-        more = np.where(lengths[here] > at + 1, np.uint64(0x80), np.uint64(0))
-        data[starts[here] + at] = (low | more).astype(np.uint8)
+    for byte_index in range(int(lengths.max(initial=0))):
+        here = lengths > byte_index
+        low = (zigzag[here] >> np.uint64(7 * byte_index)) & np.uint64(0x7F)
+        more = np.where(lengths[here] > byte_index + 1, np.uint64(0x80), np.uint64(0))
+        data[starts[here] + byte_index] = (low | more).astype(np.uint8)
     return Piece(data, lengths)
 
 
@@ -123,14 +123,14 @@ def _joined(pieces: Sequence[Piece], rows: int) -> Piece:
     for piece in pieces:
         lengths += piece.lengths
     data = np.empty(int(lengths.sum()), np.uint8)
-    at = _starts(lengths)
+    starts = _starts(lengths)
     for piece in pieces:
         if piece.data.size == rows and not (piece.lengths != 1).any():
-            data[at] = piece.data
+            data[starts] = piece.data
         elif piece.data.size:
-            shift = np.repeat(at - _starts(piece.lengths), piece.lengths)
+            shift = np.repeat(starts - _starts(piece.lengths), piece.lengths)
             data[shift + np.arange(piece.data.size)] = piece.data
-        at = at + piece.lengths
+        starts = starts + piece.lengths
     return Piece(data, lengths)
 
 
@@ -155,10 +155,10 @@ def _encode_lists(array: Array, values: Array, item: AvroType, name: str) -> Pie
 def _encode_texts(array: Array) -> Piece:
     large = array.cast(pa.large_binary())
     _, offsets, data = large.buffers()
-    at = np.frombuffer(offsets, np.int64)[large.offset : large.offset + len(large) + 1]
-    lengths = np.diff(at) if len(large) else np.zeros(0, np.int64)
+    positions = np.frombuffer(offsets, np.int64)[large.offset : large.offset + len(large) + 1]
+    lengths = np.diff(positions) if len(large) else np.zeros(0, np.int64)
     content = np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)
-    used = content[at[0] : at[-1]] if len(large) else content[:0]
+    used = content[positions[0] : positions[-1]] if len(large) else content[:0]
     return _joined([varints(lengths), Piece(used, lengths)], len(array))
 
 

@@ -77,17 +77,17 @@ def _header(file: BinaryIO, size: int, path: str) -> AvroHeader:
 def _rows(
     file: BinaryIO, header: AvroHeader, fields: tuple[AvroField, ...], size: int, path: str
 ) -> int:
-    types = [one.type for one in fields]
+    types = [field.type for field in fields]
     rows, position = 0, header.end
     file.seek(position)
     start = file.read(_TWO_NUMBERS)
     while position < size:
         try:
-            count, at = read_long(start, 0)
-            length, at = read_long(start, at)
+            count, offset = read_long(start, 0)
+            length, offset = read_long(start, offset)
         except (IndexError, ValueError) as broken:
             raise CorruptFileError(f"{path} is cut off at byte {position}") from broken
-        end = position + at + length
+        end = position + offset + length
         if count < 0 or length < 0 or end + SYNC_BYTES > size:
             raise CorruptFileError(
                 f"{path} is cut off or damaged: the block at byte {position} needs {length} "

@@ -43,26 +43,26 @@ def read_avro_rows(
     """Return the same table as `avro.columns.read_avro_columns`, decoded row by row."""
     container = parse_container(data, location)
     fields = inline_records(parse_record(container.schema, location), inline)
-    wanted = [one for one in fields if columns is None or one.field_id in columns]
+    selected = [field for field in fields if columns is None or field.field_id in columns]
     metadata = {k: v for k, v in container.metadata.items() if not k.startswith("avro.")}
-    schema = pa.schema([arrow_field(one) for one in wanted], metadata)
+    schema = pa.schema([arrow_field(field) for field in selected], metadata)
     batches: list[Any] = []
     for rows, block in decompressed(container):
         check_counts(fields, rows, block, container)
-        batches += row_batches(container, rows, block, wanted)
+        batches += row_batches(container, rows, block, selected)
     return pa.Table.from_batches(batches, schema=schema)
 
 
 def row_batches(
-    container: AvroContainer, count: int, records: Any, wanted: Sequence[AvroField]
+    container: AvroContainer, count: int, records: Any, selected: Sequence[AvroField]
 ) -> Iterator[Any]:
     """Yield those fields of decompressed records. Raises CorruptFileError for malformed ones."""
-    schema = pa.schema([arrow_field(one) for one in wanted])
+    schema = pa.schema([arrow_field(field) for field in selected])
     file = io.BytesIO(uncompressed_file(_without_logical(container.schema), count, records))
     try:
-        found = iter(fastavro.reader(file))
-        while rows := list(itertools.islice(found, READING.avro_rows)):
-            columns = [_column(rows, one) for one in wanted]
+        records_read = iter(fastavro.reader(file))
+        while rows := list(itertools.islice(records_read, READING.avro_rows)):
+            columns = [_column(rows, field) for field in selected]
             yield batch_of(len(rows), columns, schema)
     except (*MALFORMED, fastavro.schema.SchemaParseException) as broken:
         raise CorruptFileError(
@@ -70,38 +70,38 @@ def row_batches(
         ) from broken
 
 
-def _column(rows: list[Any], one: AvroField) -> Any:
+def _column(rows: list[Any], field: AvroField) -> Any:
     values = []
     for row in rows:  # the slow way by design, see the module's text
         value = row
-        for name in one.path:
+        for name in field.path:
             value = value[name]
-        values.append(_value(value, one.type))
-    return pa.array(values, arrow_type(one.type))
+        values.append(_value(value, field.type))
+    return pa.array(values, arrow_type(field.type))
 
 
-def _value(value: Any, one: AvroType) -> Any:
+def _value(value: Any, kind: AvroType) -> Any:
     if value is None:
         return None
-    match one.kind:
+    match kind.kind:
         case "record":
-            return {child.name: _value(value[child.name], child.type) for child in one.fields}
+            return {child.name: _value(value[child.name], child.type) for child in kind.fields}
         case "array":
-            return [_value(item, one.fields[0].type) for item in value]
-        case "map" if one.logical == "map":
-            names = [child.name for child in one.fields]
-            return [_pair(item[names[0]], item[names[1]], one) for item in value]
+            return [_value(item, kind.fields[0].type) for item in value]
+        case "map" if kind.logical == "map":
+            names = [child.name for child in kind.fields]
+            return [_pair(item[names[0]], item[names[1]], kind) for item in value]
         case "map":
-            return [_pair(key, item, one) for key, item in value.items()]
-        case "fixed" | "bytes" if one.logical == "decimal":
+            return [_pair(key, item, kind) for key, item in value.items()]
+        case "fixed" | "bytes" if kind.logical == "decimal":
             unscaled = int.from_bytes(value, "big", signed=True)
-            return Decimal(unscaled).scaleb(-one.scale, _WIDE)
+            return Decimal(unscaled).scaleb(-kind.scale, _WIDE)
         case _:
             return value
 
 
-def _pair(key: Any, value: Any, one: AvroType) -> tuple[Any, Any]:
-    return _value(key, one.fields[0].type), _value(value, one.fields[1].type)
+def _pair(key: Any, value: Any, kind: AvroType) -> tuple[Any, Any]:
+    return _value(key, kind.fields[0].type), _value(value, kind.fields[1].type)
 
 
 def _without_logical(schema: Any) -> Any:
@@ -110,12 +110,12 @@ def _without_logical(schema: Any) -> Any:
         case list():
             return [_without_logical(branch) for branch in schema]
         case dict():
-            kept = {key: value for key, value in schema.items() if key != "logicalType"}
+            members = {key: value for key, value in schema.items() if key != "logicalType"}
             for key in ("type", "items", "values"):
-                if key in kept:
-                    kept[key] = _without_logical(kept[key])
-            if "fields" in kept:
-                kept["fields"] = [_without_logical(one) for one in kept["fields"]]
-            return kept
+                if key in members:
+                    members[key] = _without_logical(members[key])
+            if "fields" in members:
+                members["fields"] = [_without_logical(member) for member in members["fields"]]
+            return members
         case _:
             return schema

@@ -68,7 +68,7 @@ def compatible_name(name: str) -> str:
     letters beyond ASCII as they are: Avro's specification does not, and strict readers (avro-c in
     DuckDB, iceberg-rust) refuse such a file.
     """
-    return "".join(_compatible(letter, at == 0) for at, letter in enumerate(name))
+    return "".join(_compatible(letter, index == 0) for index, letter in enumerate(name))
 
 
 def iceberg_struct(fields: Sequence[AvroField], location: str) -> t.StructType:
@@ -76,7 +76,7 @@ def iceberg_struct(fields: Sequence[AvroField], location: str) -> t.StructType:
 
     Raises CorruptFileError, naming `location`, for a field without an id.
     """
-    return t.StructType(*(_nested(one, location) for one in fields))
+    return t.StructType(*(_nested(field, location) for field in fields))
 
 
 def decimal_bytes(precision: int) -> int:
@@ -192,35 +192,37 @@ def _compatible(letter: str, first: bool) -> str:
 def _utf16(letter: str) -> tuple[int, ...]:
     """Return the UTF-16 units of a character: Java names each of them."""
     data = letter.encode("utf-16-be", "surrogatepass")
-    return tuple(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
+    return tuple(
+        int.from_bytes(data[offset : offset + 2], "big") for offset in range(0, len(data), 2)
+    )
 
 
-def _nested(one: AvroField, location: str) -> t.NestedField:
-    if one.field_id is None:
-        raise CorruptFileError(f"{location} has an Avro field '{one.name}' without a field id")
-    required = not one.type.optional and one.type.kind != "null"
-    return t.NestedField(one.field_id, one.label, _iceberg(one.type, location), required)
+def _nested(field: AvroField, location: str) -> t.NestedField:
+    if field.field_id is None:
+        raise CorruptFileError(f"{location} has an Avro field '{field.name}' without a field id")
+    required = not field.type.optional and field.type.kind != "null"
+    return t.NestedField(field.field_id, field.label, _iceberg(field.type, location), required)
 
 
-def _iceberg(one: AvroType, location: str) -> t.IcebergType:
-    match one.kind:
+def _iceberg(kind: AvroType, location: str) -> t.IcebergType:
+    match kind.kind:
         case "record":
-            return iceberg_struct(one.fields, location)
+            return iceberg_struct(kind.fields, location)
         case "array":
-            element = _nested(one.fields[0], location)
+            element = _nested(kind.fields[0], location)
             return t.ListType(element.field_id, element.field_type, element.required)
         case "map":
-            key, value = (_nested(child, location) for child in one.fields)
+            key, value = (_nested(child, location) for child in kind.fields)
             return t.MapType(
                 key.field_id, key.field_type, value.field_id, value.field_type, value.required
             )
-        case "fixed" | "bytes" if one.logical == "decimal":
-            return t.DecimalType(one.precision, one.scale)
+        case "fixed" | "bytes" if kind.logical == "decimal":
+            return t.DecimalType(kind.precision, kind.scale)
         case "fixed":
-            return t.UUIDType() if one.logical == "uuid" else t.FixedType(one.size)
-        case "long" if one.logical == "timestamp-micros":
-            return t.TimestamptzType() if one.utc else t.TimestampType()
-        case "long" if one.logical == "timestamp-nanos":
-            return t.TimestamptzNanoType() if one.utc else t.TimestampNanoType()
-        case kind:
-            return _ICEBERG.get((kind, one.logical)) or _ICEBERG[kind, None]
+            return t.UUIDType() if kind.logical == "uuid" else t.FixedType(kind.size)
+        case "long" if kind.logical == "timestamp-micros":
+            return t.TimestamptzType() if kind.utc else t.TimestampType()
+        case "long" if kind.logical == "timestamp-nanos":
+            return t.TimestamptzNanoType() if kind.utc else t.TimestampNanoType()
+        case name:
+            return _ICEBERG.get((name, kind.logical)) or _ICEBERG[name, None]

@@ -74,7 +74,7 @@ class _Names:
     left: int
     depth: int = 0
     space: str = ""
-    known: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    by_name: dict[str, tuple[Any, str]] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
 
 
@@ -95,7 +95,7 @@ def parse_record(
         raise CorruptFileError(f"{location} has a malformed Avro schema: {broken!r}") from broken
     if top.kind != "record":
         raise CorruptFileError(f"{location} holds no Avro records but '{top.kind}'")
-    return tuple(replace(one, path=(one.name,)) for one in top.fields)
+    return tuple(replace(field, path=(field.name,)) for field in top.fields)
 
 
 def inline_records(
@@ -103,31 +103,35 @@ def inline_records(
 ) -> tuple[AvroField, ...]:
     """Put the fields of the required records with those ids in their place, with dotted names."""
     out: list[AvroField] = []
-    for one in fields:
-        if one.field_id in field_ids and one.type.kind == "record" and not one.type.optional:
+    for member in fields:
+        if (
+            member.field_id in field_ids
+            and member.type.kind == "record"
+            and not member.type.optional
+        ):
             inner = tuple(
-                replace(it, name=f"{one.name}.{it.name}", path=(*one.path, it.name))
-                for it in one.type.fields
+                replace(child, name=f"{member.name}.{child.name}", path=(*member.path, child.name))
+                for child in member.type.fields
             )
             out.extend(inline_records(inner, field_ids))
         else:
-            out.append(one)
+            out.append(member)
     return tuple(out)
 
 
-def least_bytes(one: AvroType) -> int:
+def least_bytes(kind: AvroType) -> int:
     """Return how many bytes a value of the type takes at least."""
-    if one.optional:
+    if kind.optional:
         return 1
-    match one.kind:
+    match kind.kind:
         case "null":
             return 0
         case "fixed":
-            return one.size
+            return kind.size
         case "record":
-            return sum(least_bytes(child.type) for child in one.fields)
-        case kind:
-            return _LEAST.get(kind, 1)
+            return sum(least_bytes(child.type) for child in kind.fields)
+        case name:
+            return _LEAST.get(name, 1)
 
 
 def _parse(schema: Any, names: _Names) -> AvroType:
@@ -163,7 +167,7 @@ def _parse_kind(schema: Any, names: _Names) -> AvroType:
             return AvroType("map", fields=(key, value))
         case {"type": "fixed"}:
             _remember(schema, names)
-            size = _whole(schema["size"], "size", 1, _LARGEST_SIZE)
+            size = _integer(schema["size"], "size", 1, _LARGEST_SIZE)
             return _with_logical(schema, AvroType("fixed", size=size))
         case {"type": "enum"}:
             _remember(schema, names)
@@ -176,11 +180,11 @@ def _parse_kind(schema: Any, names: _Names) -> AvroType:
 
 def _parse_name(name: str, names: _Names) -> AvroType:
     full = _full_name(name, names.space)
-    if full not in names.known:
+    if full not in names.by_name:
         full = name
     if full in names.open:
         raise UnsupportedError(f"{names.location} has a recursive Avro type '{name}'")
-    schema, space = names.known[full]
+    schema, space = names.by_name[full]
     return _within(space, names, lambda: _parse(schema, names))
 
 
@@ -213,22 +217,24 @@ def _parse_record(schema: Mapping[str, Any], names: _Names) -> AvroType:
     full = _remember(schema, names)
     names.open.add(full)
     fields = _within(full.rpartition(".")[0], names, lambda: _fields(schema["fields"], names))
-    twice = [name for name, times in Counter(one.name for one in fields).items() if times > 1]
+    twice = [name for name, times in Counter(field.name for field in fields).items() if times > 1]
     if twice:
         raise ValueError(f"two fields have the name '{twice[0]}'")
     names.open.discard(full)
     return AvroType("record", logical=schema.get("logicalType"), fields=fields)
 
 
-def _fields(given: Any, names: _Names) -> tuple[AvroField, ...]:
+def _fields(nodes: Any, names: _Names) -> tuple[AvroField, ...]:
     return tuple(
         AvroField(
-            _text(one["name"]),
-            _parse(one["type"], names),
-            _id(one, "field-id"),
-            iceberg_name=None if (label := one.get("iceberg-field-name")) is None else _text(label),
+            _text(node["name"]),
+            _parse(node["type"], names),
+            _id(node, "field-id"),
+            iceberg_name=None
+            if (label := node.get("iceberg-field-name")) is None
+            else _text(label),
         )
-        for one in given
+        for node in nodes
     )
 
 
@@ -245,18 +251,18 @@ def _with_logical(schema: Mapping[str, Any], plain: AvroType) -> AvroType:
     if not isinstance(logical, str | None):
         raise TypeError(f"logicalType {logical!r}")
     if logical == "decimal":
-        precision = _whole(schema.get("precision"), "precision", 1, _MOST_DIGITS)
-        scale = _whole(schema.get("scale", 0), "scale", 0, precision)
+        precision = _integer(schema.get("precision"), "precision", 1, _MOST_DIGITS)
+        scale = _integer(schema.get("scale", 0), "scale", 0, precision)
         return replace(plain, logical=logical, precision=precision, scale=scale)
     return replace(plain, logical=logical, utc=bool(schema.get("adjust-to-utc", False)))
 
 
 def _id(node: Mapping[str, Any], key: str) -> int | None:
     value = node.get(key)
-    return None if value is None else _whole(value, key, -_LARGEST_SIZE - 1, _LARGEST_SIZE)
+    return None if value is None else _integer(value, key, -_LARGEST_SIZE - 1, _LARGEST_SIZE)
 
 
-def _whole(value: Any, what: str, least: int, most: int) -> int:
+def _integer(value: Any, what: str, least: int, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"{what} is {value!r}")
     return value
@@ -272,5 +278,5 @@ def _remember(schema: Mapping[str, Any], names: _Names) -> str:
     """Keep a type by its full name, which is returned, with the namespace around it."""
     space = schema.get("namespace")
     full = _full_name(str(schema.get("name", "")), names.space if space is None else str(space))
-    names.known[full] = (schema, names.space)
+    names.by_name[full] = (schema, names.space)
     return full

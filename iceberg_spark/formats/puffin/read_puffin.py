@@ -25,7 +25,7 @@ def read_short_footer(io: FileIO, path: str) -> PuffinFile | None:
     """
     with io.open(path) as file:
         size = file.seek(0, 2)
-        tail = _tail(file, path, size, whole=False)
+        tail = _tail(file, path, size, allow_second_read=False)
     return None if tail is None else _footer(tail, size, path, limits_of(io.properties))
 
 
@@ -58,13 +58,13 @@ def _footer(tail: bytes, size: int, path: str, limits: Limits) -> PuffinFile:
     payload = _payload(tail[begin:-_END], tail[-8:-4], path, limits)
     footer_size = length + _END + len(MAGIC)
     with decoding(path):
-        described = _object(json.loads(payload.decode()))
+        footer = _object(json.loads(payload.decode()))
         return PuffinFile(
             path,
             size,
             footer_size,
-            tuple(_blob(_object(each), size - footer_size) for each in described["blobs"]),
-            _texts(described.get("properties")),
+            tuple(_blob(_object(blob), size - footer_size) for blob in footer["blobs"]),
+            _texts(footer.get("properties")),
         )
 
 
@@ -111,10 +111,10 @@ def _within(file: BinaryIO, length: int) -> int:
     return 1 << 62 if length <= PUFFIN.unasked_bytes else file.seek(0, 2)
 
 
-def _tail(file: BinaryIO, path: str, size: int, *, whole: bool = True) -> bytes | None:
+def _tail(file: BinaryIO, path: str, size: int, *, allow_second_read: bool = True) -> bytes | None:
     """Return the end of a file with the whole footer, by one read or two.
 
-    Without `whole` None where it would take two.
+    Without `allow_second_read` None where it would take two.
     """
     start = max(0, size - PUFFIN.tail_bytes)
     tail = read_range(file, path, start, size - start)
@@ -123,7 +123,7 @@ def _tail(file: BinaryIO, path: str, size: int, *, whole: bool = True) -> bytes 
     needed = _payload_size(tail) + _END + len(MAGIC)
     if not len(tail) < needed <= size:
         return tail
-    return read_range(file, path, size - needed, needed) if whole else None
+    return read_range(file, path, size - needed, needed) if allow_second_read else None
 
 
 def _payload(stored: bytes, flags: bytes, path: str, limits: Limits) -> bytes:
@@ -160,7 +160,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _texts(value: Any) -> Mapping[str, str]:
-    return {key: _text(each) for key, each in _object(value if value is not None else {}).items()}
+    return {key: _text(text) for key, text in _object(value if value is not None else {}).items()}
 
 
 def _int(value: Any) -> int:

@@ -37,17 +37,17 @@ def write_puffin(
     """
     named = {CREATED_BY: _us(), **(properties or {})}
     written: list[BlobMetadata] = []
-    at = len(MAGIC)
+    offset = len(MAGIC)
     with io.create(path) as out:
         out.write(MAGIC)
         for blob in blobs:
             stored = _stored(blob)
             out.write(stored)
-            written.append(_described(blob, at, len(stored)))
-            at += len(stored)
+            written.append(_described(blob, offset, len(stored)))
+            offset += len(stored)
         footer = _footer(written, named)
         out.write(footer)
-    return PuffinFile(path, at + len(footer), len(footer), tuple(written), named)
+    return PuffinFile(path, offset + len(footer), len(footer), tuple(written), named)
 
 
 def _us() -> str:
@@ -87,7 +87,7 @@ def _footer(blobs: Iterable[BlobMetadata], properties: Mapping[str, str]) -> byt
 
 
 def _as_json(blob: BlobMetadata) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    node: dict[str, Any] = {
         "type": blob.type,
         "fields": list(blob.fields),
         "snapshot-id": blob.snapshot_id,
@@ -96,7 +96,7 @@ def _as_json(blob: BlobMetadata) -> dict[str, Any]:
         "length": blob.length,
     }
     if blob.compression_codec is not None:
-        found["compression-codec"] = blob.compression_codec
+        node["compression-codec"] = blob.compression_codec
     if blob.properties:
-        found["properties"] = dict(blob.properties)
-    return found
+        node["properties"] = dict(blob.properties)
+    return node

@@ -41,7 +41,7 @@ def from_roaring(
     there is memory for. `count` is how many positions there have to be, those included.
     """
     reader = _Reader(memoryview(data))
-    found: list[PositionSet] = []
+    sets: list[PositionSet] = []
     last, total = -1, 0
     for _ in range(reader.number(8)):
         key = reader.number(4)
@@ -49,13 +49,13 @@ def from_roaring(
             raise CorruptFileError(f"roaring bitmap {key} follows bitmap {last}")
         bitmap = _bitmap(reader)
         total += int(bitmap.counts.sum())
-        found.append(_decoded(bitmap, key << KEY_SHIFT, below))
+        sets.append(_decoded(bitmap, key << KEY_SHIFT, below))
         last = key
-    if reader.at != len(reader.data):
+    if reader.offset != len(reader.data):
         raise CorruptFileError("bytes follow a roaring bitmap")
     if count is not None and total != count:
         raise CorruptFileError(f"a roaring bitmap has {total} positions, not {count}")
-    joined = _joined(found)
+    joined = _joined(sets)
     return joined if below is None else joined.below(below)
 
 
@@ -73,13 +73,13 @@ def _joined(parts: list[PositionSet]) -> PositionSet:
 @dataclass(slots=True)
 class _Reader:
     data: memoryview
-    at: int = 0
+    offset: int = 0
 
     def take(self, size: int) -> memoryview:
-        part = self.data[self.at : self.at + size]
+        part = self.data[self.offset : self.offset + size]
         if len(part) != size:
             raise CorruptFileError("a roaring bitmap is cut off")
-        self.at += size
+        self.offset += size
         return part
 
     def number(self, size: int) -> int:
@@ -123,7 +123,7 @@ def _bitmap(reader: _Reader) -> _Bitmap:
         reader.take(4 * size)  # one after the other, as everybody writes them
     forms = np.where(has_runs, _RUNS, np.where(counts > MOST_NUMBERS, _WORDS, _NUMBERS))
     sizes = _sizes(reader, counts, forms)
-    ends = reader.at + np.cumsum(sizes)
+    ends = reader.offset + np.cumsum(sizes)
     reader.take(int(sizes.sum()))
     return _Bitmap(reader.data, chunks, counts, forms, ends - sizes, ends)
 
@@ -131,30 +131,30 @@ def _bitmap(reader: _Reader) -> _Bitmap:
 def _sizes(reader: _Reader, counts: Positions, forms: Any) -> Positions:
     """Return the bytes of each container; one of runs begins with how many it has."""
     sizes = np.where(forms == _WORDS, 8 * WORDS, 2 * counts)
-    at, before = reader.at, 0
-    for place in np.flatnonzero(forms == _RUNS).tolist():
-        if before < place:
-            at += int(sizes[before:place].sum())
-        head = reader.data[at : at + 2]
+    offset, before = reader.offset, 0
+    for container in np.flatnonzero(forms == _RUNS).tolist():
+        if before < container:
+            offset += int(sizes[before:container].sum())
+        head = reader.data[offset : offset + 2]
         if len(head) != 2:
             raise CorruptFileError("a roaring bitmap is cut off")
-        sizes[place] = 2 + 4 * int.from_bytes(head, "little")
-        at, before = at + int(sizes[place]), place + 1
+        sizes[container] = 2 + 4 * int.from_bytes(head, "little")
+        offset, before = offset + int(sizes[container]), container + 1
     return sizes
 
 
 def _decoded(bitmap: _Bitmap, first: int, below: int | None) -> PositionSet:
     """Return the positions of a bitmap whose first word has this place."""
-    wanted = np.ones(len(bitmap.chunks), np.bool_)
+    needed = np.ones(len(bitmap.chunks), np.bool_)
     if below is not None:
-        wanted = first * 64 + bitmap.chunks * POSITIONS < below
+        needed = first * 64 + bitmap.chunks * POSITIONS < below
     parts = [
-        make(bitmap, np.flatnonzero(wanted & (bitmap.forms == form)))
+        make(bitmap, np.flatnonzero(needed & (bitmap.forms == form)))
         for form, make in ((_NUMBERS, _of_numbers), (_WORDS, _of_words), (_RUNS, _of_runs))
-        if np.any(wanted & (bitmap.forms == form))
+        if np.any(needed & (bitmap.forms == form))
     ]
-    found = parts[0] if len(parts) == 1 else _interleaved(parts)
-    return PositionSet(found.places + first, found.words) if first else found
+    positions = parts[0] if len(parts) == 1 else _interleaved(parts)
+    return PositionSet(positions.places + first, positions.words) if first else positions
 
 
 def _interleaved(parts: list[PositionSet]) -> PositionSet:
@@ -184,8 +184,8 @@ def _of_numbers(bitmap: _Bitmap, mine: Positions) -> PositionSet:
 
 def _of_runs(bitmap: _Bitmap, mine: Positions) -> PositionSet:
     shorts = [np.frombuffer(part, "<u2") for part in _parts(bitmap, mine, singly=True)]
-    number = np.array([int(each[0]) for each in shorts])
-    pairs = np.concatenate([each[1:] for each in shorts]).astype(np.int64).reshape(-1, 2)
+    number = np.array([int(short[0]) for short in shorts])
+    pairs = np.concatenate([short[1:] for short in shorts]).astype(np.int64).reshape(-1, 2)
     chunk = np.repeat(np.arange(len(mine)) * POSITIONS, number)  # in the rows of `_dense`
     first = pairs[:, 0] + chunk
     last = first + pairs[:, 1]
@@ -203,12 +203,12 @@ def _run_words(first: Positions, last: Positions, containers: int) -> Words:
     begun = _ALL << (first & 63).astype(np.uint64)
     ended = _ALL >> (63 - (last & 63)).astype(np.uint64)
     within = begin == end
-    at = np.concatenate((begin, end[~within]))
+    indices = np.concatenate((begin, end[~within]))
     bits = np.concatenate((np.where(within, begun & ended, begun), ended[~within]))
-    order = np.argsort(at, kind="stable")
-    at, bits = at[order], bits[order]
-    starts = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
-    words[at[starts]] = np.bitwise_or.reduceat(bits, starts)
+    order = np.argsort(indices, kind="stable")
+    indices, bits = indices[order], bits[order]
+    starts = np.flatnonzero(np.r_[True, indices[1:] != indices[:-1]])
+    words[indices[starts]] = np.bitwise_or.reduceat(bits, starts)
     if np.any(end - begin > 1):
         steps = np.zeros(len(words) + 1, np.int64)
         np.add.at(steps, begin[~within] + 1, 1)
@@ -220,10 +220,10 @@ def _run_words(first: Positions, last: Positions, containers: int) -> Words:
 def _dense(bitmap: _Bitmap, mine: Positions, words: Words) -> PositionSet:
     """Return the set of all words of some containers, which have as many positions as they say."""
     flat = words.ravel()
-    found = bit_counts(flat).reshape(-1, WORDS).sum(axis=1)
-    for at in np.flatnonzero(found != bitmap.counts[mine])[:1].tolist():
+    actual = bit_counts(flat).reshape(-1, WORDS).sum(axis=1)
+    for container in np.flatnonzero(actual != bitmap.counts[mine])[:1].tolist():
         raise CorruptFileError(
-            f"a container of {bitmap.counts[mine][at]} positions has {found[at]}"
+            f"a container of {bitmap.counts[mine][container]} positions has {actual[container]}"
         )
     places = (bitmap.chunks[mine] * WORDS)[:, None] + np.arange(WORDS)
     return PositionSet.from_words(places.ravel(), flat)

@@ -49,11 +49,11 @@ def _bitmap(places: Positions, words: Words) -> list[bytes]:
     as_words = ~as_runs & (counts > MOST_NUMBERS)
     sizes = np.where(as_runs, 2 + 4 * runs, np.where(as_words, 8 * WORDS, 2 * counts))
     container = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(places)))
-    made = _Containers(places, words, begins, container)
+    containers = _Containers(places, words, begins, container)
     body = _in_order(
-        (as_words, made.as_words(as_words), sizes),
-        (~as_runs & ~as_words, made.as_numbers(~as_runs & ~as_words), sizes),
-        (as_runs, made.as_runs(as_runs, runs), sizes),
+        (as_words, containers.as_words(as_words), sizes),
+        (~as_runs & ~as_words, containers.as_numbers(~as_runs & ~as_words), sizes),
+        (as_runs, containers.as_runs(as_runs, runs), sizes),
     )
     return [_header(chunks[starts], counts, as_runs, sizes), *body]
 
@@ -99,8 +99,8 @@ class _Containers:
 
     def _positions(self, chosen: Any, words: Words) -> Positions:
         mine = chosen[self._container]
-        kept = PositionSet.from_words(self._places[mine], words[mine])
-        return kept.positions() & POSITIONS - 1
+        positions = PositionSet.from_words(self._places[mine], words[mine])
+        return positions.positions() & POSITIONS - 1
 
 
 def _run_starts(places: Positions, words: Words) -> Words:
@@ -130,10 +130,10 @@ def _in_order(*forms: tuple[Any, bytes, Positions]) -> list[bytes]:
     for chosen, data, sizes in forms:
         mine = np.flatnonzero(chosen)
         ends = np.cumsum(sizes[mine])
-        for at, begin, end in zip(
+        for index, begin, end in zip(
             mine.tolist(), (ends - sizes[mine]).tolist(), ends.tolist(), strict=True
         ):
-            parts[at] = data[begin:end]
+            parts[index] = data[begin:end]
     return parts
 
 

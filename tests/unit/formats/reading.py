@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from iceberg_spark.arrow.evolve import evolution, needed_leaves
 from iceberg_spark.arrow.file_fields import file_fields, ids_of
-from iceberg_spark.formats.data_file import FileBatch, Wanted
+from iceberg_spark.formats.data_file import FileBatch, ReadRequest
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spec.data_file import FileFormat
@@ -22,8 +22,8 @@ def read_file(path: Path, file_format: FileFormat, wanted: Schema, *, by_name: b
     names = ids_of(from_schema(wanted)) if by_name else None
     with open_data_file(IO, str(path), file_format) as file:
         fields = file_fields(file.schema, names)
-        request = Wanted(fields, needed_leaves(fields, wanted.fields, {}))
-        evolve = evolution(file.given(request), wanted.fields, {}, str(path))
+        request = ReadRequest(fields, needed_leaves(fields, wanted.fields, {}))
+        evolve = evolution(file.output_fields(request), wanted.fields, {}, str(path))
         return pa.Table.from_batches(
             [evolve.apply(batch.rows) for batch in file.batches(request)], evolve.schema
         )
@@ -34,7 +34,7 @@ def batches(path: Path, file_format: FileFormat, columns: list[str], **rest) -> 
     with open_data_file(IO, str(path), file_format) as file:
         fields = file_fields(file.schema)
         leaves = frozenset(leaf for f in fields if f.name in columns for leaf in f.leaves)
-        return list(file.batches(Wanted(fields, leaves, **rest)))
+        return list(file.batches(ReadRequest(fields, leaves, **rest)))
 
 
 def spans(found: list[FileBatch]) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from iceberg_spark.arrow.file_fields import file_fields
-from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.limits import READING
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.fsspec_io import FsspecIO
@@ -38,7 +38,7 @@ def test_a_batch_of_large_values_has_few_rows(tmp_path: Path, form: FileFormat):
         fields = file_fields(reader.schema)
         leaves = frozenset(leaf for field in fields for leaf in field.leaves)
         sizes, rows, first = [], 0, []
-        for batch in reader.batches(Wanted(fields, leaves)):
+        for batch in reader.batches(ReadRequest(fields, leaves)):
             sizes.append(batch.rows.nbytes)
             first.append(batch.first_row)
             rows += batch.rows.num_rows

@@ -12,7 +12,7 @@ from iceberg_spark.errors import (
     StoragePermissionError,
     UnsupportedError,
 )
-from iceberg_spark.formats.data_file import Wanted, reading, sliced
+from iceberg_spark.formats.data_file import ReadRequest, reading, sliced
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_our_own_errors_pass():
 
 
 def test_what_starts_in_the_range_is_read():
-    wanted = Wanted((), frozenset(), start=10, length=5)
+    wanted = ReadRequest((), frozenset(), start=10, length=5)
     assert [at for at in range(20) if wanted.holds(at)] == [10, 11, 12, 13, 14]
 
 

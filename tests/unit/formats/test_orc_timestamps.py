@@ -9,7 +9,7 @@ import pyarrow.orc as po
 import pytest
 
 from iceberg_spark.arrow.file_fields import file_fields
-from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.formats.orc_integers import unsigned_integers
 from iceberg_spark.formats.orc_timestamps import timestamp_reader
@@ -54,7 +54,7 @@ def read(path: Path, columns: list[str]) -> pa.Table:
     with open_data_file(IO, str(path), FileFormat.ORC) as file:
         fields = file_fields(file.schema)
         leaves = frozenset(n for one in fields if one.name in columns for n in one.leaves)
-        parts = [part.rows for part in file.batches(Wanted(fields, leaves))]
+        parts = [part.rows for part in file.batches(ReadRequest(fields, leaves))]
         for part in parts:
             part.validate(full=True)
         return pa.concat_tables([pa.Table.from_batches([part]) for part in parts])

@@ -12,7 +12,7 @@ from iceberg_spark.arrow.file_fields import file_fields
 from iceberg_spark.arrow.schema import to_arrow, to_arrow_field
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.parse import parse_predicate
-from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.formats.parquet_stats import may_match_groups
 from iceberg_spark.spec.data_file import FileFormat
@@ -60,7 +60,7 @@ def test_only_wanted_columns_are_read_also_inside_structs(tmp_path: Path):
     pq.write_table(pa.Table.from_pylist(rows, to_arrow(table)), path)
     with open_data_file(IO, str(path), PARQUET) as file:
         fields = file_fields(file.schema)
-        (found,) = file.batches(Wanted(fields, frozenset((1, 2))))
+        (found,) = file.batches(ReadRequest(fields, frozenset((1, 2))))
     assert found.rows.to_pylist() == [{"st": {"b": "x"}, "c.d": 2}]
 
 

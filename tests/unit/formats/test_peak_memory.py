@@ -16,7 +16,7 @@ import sys
 from dataclasses import replace
 from iceberg_spark.arrow.file_fields import file_fields
 from iceberg_spark.formats import parquet_reader
-from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.limits import READING
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.fsspec_io import FsspecIO
@@ -28,7 +28,7 @@ rows = 0
 with open_data_file(FsspecIO(), sys.argv[1], FileFormat.PARQUET) as reader:
     fields = file_fields(reader.schema)
     leaves = frozenset(leaf for field in fields for leaf in field.leaves)
-    for batch in reader.batches(Wanted(fields, leaves)):
+    for batch in reader.batches(ReadRequest(fields, leaves)):
         rows += batch.rows.num_rows
 print(rows, peak_megabytes() - before)
 """

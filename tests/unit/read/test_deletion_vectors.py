@@ -125,7 +125,7 @@ def test_a_place_outside_of_a_file_whose_footer_is_long_is_refused(
 
 @pytest.mark.parametrize(
     ("at", "reason"),
-    [(0, "it says it has"), (4, "lacks the mark"), (20, "its checksum"), (-1, "its checksum")],
+    [(0, "its length field is"), (4, "lacks the mark"), (20, "its checksum"), (-1, "its checksum")],
 )
 def test_a_damaged_vector_is_refused(data: str, tmp_path: Path, at: int, reason: str):
     (mine,) = vectors(tmp_path / "v", {data: [0, 4, 9]})

@@ -10,7 +10,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark.arrow.file_fields import file_fields
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.data_file import TextCheck, Wanted
+from iceberg_spark.formats.data_file import ReadRequest, TextCheck
 from iceberg_spark.spec.data_file import FileFormat
 from tests.unit.formats.reading import batches
 
@@ -73,6 +73,6 @@ def test_columns_without_texts_are_not_looked_at():
     inner = pa.struct([("n", pa.int64()), ("t", pa.string())])
     columns = {"a": pa.int64(), "b": pa.list_(pa.binary()), "c": pa.list_(inner)}
     fields = file_fields(pa.schema(columns))
-    every = Wanted(fields, frozenset(leaf for field in fields for leaf in field.leaves))
+    every = ReadRequest(fields, frozenset(leaf for field in fields for leaf in field.leaves))
     assert TextCheck.of("f", every, fields).columns == ((2, "c"),)
     assert TextCheck.of("f", replace(every, checks_texts=False), fields).columns == ()
