@@ -1,1 +1,1 @@
-"""File formats: Avro, Parquet, ORC, and the metrics of what is written."""
+"""File formats: Avro, Parquet, ORC, and metrics of written files."""

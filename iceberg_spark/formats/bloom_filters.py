@@ -1,4 +1,4 @@
-"""Bloom filters of Parquet columns, as table properties ask for them (Java: TableProperties)."""
+"""Bloom filters of Parquet columns, configured by table properties (Java: TableProperties)."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ NO_BLOOM_FILTERS = BloomFilters({})
 
 
 def values_held(size: int, fpp: float) -> int:
-    """Return how many distinct values a filter of `size` bytes holds at a probability."""
+    """Return how many distinct values a filter of `size` bytes holds at a false-positive rate."""
     bits = size * 8
     return int(bits / _HASHES * -math.log(1 - fpp ** (1 / _HASHES)))
 
 
 def bloom_filters(properties: WriterProperties) -> BloomFilters:
-    """Return the filters that `write.parquet.bloom-filter-*` ask for.
+    """Return the filters that `write.parquet.bloom-filter-*` configure.
 
-    Raises InvalidOptionError naming the property, UnsupportedError where the installed pyarrow
+    Raises InvalidOptionError naming the property, UnsupportedError if the installed pyarrow
     can't write any.
     """
     columns = {}

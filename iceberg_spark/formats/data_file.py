@@ -27,7 +27,7 @@ from iceberg_spark.io.decoding import MALFORMED
 _NOT_THE_FILES = frozenset(
     {errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTCONN, errno.ESTALE}
 )
-"""What a disk, a mount or the process lacks: the file may be whole."""
+"""Errors of a disk, a mount or the process: the file may be intact."""
 
 WHOLE_FILE = 2**63 - 1
 
@@ -42,10 +42,10 @@ class FileBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """What to read: `leaves` of `fields`, in the byte range, where `filter` may match.
+    """The part of a file to read: `leaves` of `fields`, in a byte range, where `filter` may match.
 
-    Skipping by the filter is a hint for whole row groups: rows still have to be filtered. With
-    `checks_texts` a text that is not UTF-8 is a CorruptFileError; Avro's decoders always say so.
+    The filter only skips row groups: rows still have to be filtered. With `checks_texts` a text
+    that is not UTF-8 is a CorruptFileError; Avro's decoders always check this.
     """
 
     fields: tuple[FileField, ...]
@@ -62,12 +62,12 @@ class ReadRequest:
 
 
 def holds(offset: int, start: int, length: int) -> bool:
-    """Return whether what starts at a byte offset is read by the split of this range."""
+    """Return whether a block that starts at an offset belongs to the split of this range."""
     return start <= offset < start + length
 
 
 def row_range(parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """Return the first row and the one after the last of parts given as (first row, rows)."""
+    """Return the first row and the end of parts passed as (first row, rows)."""
     spans = [(first, first + rows) for first, rows in parts]
     return (spans[0][0], spans[-1][1]) if spans else (0, 0)
 
@@ -91,7 +91,7 @@ class DataFileReader(Protocol):
         ...
 
     def output_fields(self, request: ReadRequest) -> tuple[FileField, ...]:
-        """Return the columns of the batches that `batches` gives: at least the wanted leaves."""
+        """Return the columns of the result of `batches`: at least the selected leaves."""
         ...
 
     def batches(self, request: ReadRequest) -> Iterator[FileBatch]:
@@ -99,7 +99,7 @@ class DataFileReader(Protocol):
         ...
 
     def rows_in(self, start: int, length: int) -> tuple[int, int] | None:
-        """Return the row positions (first, end) of a byte range; None where only reading tells."""
+        """Return the row positions (first, end) of a byte range; None if only reading shows."""
         ...
 
     def close(self) -> None:
@@ -143,33 +143,33 @@ def sliced(first_row: int, rows: pa.RecordBatch, batch_rows: int) -> Iterator[Fi
 
 @dataclass(frozen=True, slots=True)
 class TextCheck:
-    """Looks at the texts of a file's batches; `columns` are those that hold any."""
+    """Checks the texts of a file's batches; `columns` are those with texts."""
 
     path: str
     columns: tuple[tuple[int, str], ...]
 
     @classmethod
     def of(cls, path: str, request: ReadRequest, fields: Iterable[FileField]) -> TextCheck:
-        """Return the check that `request` asks for, of batches with the columns `fields`."""
+        """Return the check of `request`, for batches with the columns `fields`."""
         if not request.checks_texts:
             return cls(path, ())
         named = ((index, field) for index, field in enumerate(fields) if has_texts(field.kind))
         return cls(path, tuple((index, field.name) for index, field in named))
 
     def check(self, rows: pa.RecordBatch) -> None:
-        """Raise CorruptFileError naming the file and the field that holds a text that is none."""
+        """Raise CorruptFileError naming the file and the field with an invalid text."""
         for index, name in self.columns:
             path = wrong_text(rows.column(index), name)
             if path is not None:
                 raise CorruptFileError(
                     f"Field '{path}' of {self.path} holds a text that is not UTF-8: the file is "
-                    "damaged, or its writer put other bytes into a column of text. Spark reads "
-                    "them as they are: scan().to_df(spark)"
+                    "damaged, or its writer put other bytes into a text column. Spark reads "
+                    "them unchanged: scan().to_df(spark)"
                 )
 
 
 def check_counts(path: str, *, size: tuple[int, int], rows: tuple[int, int]) -> None:
-    """Compare what a file has with what the metadata says of it, each as (has, says).
+    """Compare a file's counts with those of the metadata, each as (actual, expected).
 
     Raises CorruptFileError naming the file.
     """
@@ -177,6 +177,6 @@ def check_counts(path: str, *, size: tuple[int, int], rows: tuple[int, int]) -> 
         if pair[0] != pair[1]:
             raise CorruptFileError(
                 f"{path} has {pair[0]:,} {unit}, the table's metadata says {pair[1]:,}: one of "
-                "them was changed or damaged. Restore the file; to delete its whole partition "
-                "takes it out of the table without reading it"
+                "them was changed or damaged. Restore the file; deleting its whole partition "
+                "removes it from the table without reading it"
             )

@@ -1,4 +1,4 @@
-"""Which format a file of rows has that somebody else wrote: by its name, or by its first bytes."""
+"""The format of another writer's file, by its name or by its first bytes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def named_format(path: str) -> FileFormat | None:
 
 
 def format_of(io: FileIO, path: str) -> FileFormat:
-    """Return a file's format, Parquet for what is none: its reader says what is wrong.
+    """Return a file's format, Parquet if unknown: its reader reports what is wrong.
 
-    Files without an ending are opened. Raises NoSuchFileError or StorageError naming the file.
+    Files without an extension are opened. Raises NoSuchFileError or StorageError naming the file.
     """
     named = named_format(path)
     if named is not None:

@@ -1,4 +1,4 @@
-"""What every writer of one data or delete file gives to the writing layer."""
+"""The interface of every writer of one data or delete file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WrittenFile:
 
 
 class FileWriter(Protocol):
-    """An open file of one format; rows come as tables of `arrow.schema.to_arrow(schema)`."""
+    """An open file of one format; rows are tables of `arrow.schema.to_arrow(schema)`."""
 
     @property
     def bytes_written(self) -> int:

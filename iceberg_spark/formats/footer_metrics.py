@@ -1,7 +1,7 @@
-"""Metrics of a Parquet file that somebody else wrote, from its footer.
+"""Metrics of another writer's Parquet file, from its footer.
 
-Only what is surely true is taken: no bounds from INT96, from NaN, from fixed-length bytes (some
-writers compared them as signed), or where a row group has none. Source: Java's ParquetMetrics.
+Only reliable statistics count: no bounds from INT96, from NaN, from fixed-length bytes (some
+writers compared them as signed), or if a row group has none. Source: Java's ParquetMetrics.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _JAVA_WRITER = re.compile(r"parquet-mr version 1\.1[67]\.")
 
 
 def single_leaves(fields: tuple[FileField, ...]) -> dict[int, FileField]:
-    """Return by id the primitive columns that have one value a row: those in no list or map."""
+    """Return the primitive columns outside lists and maps, by id: they have one value per row."""
     leaves: dict[int, FileField] = {}
     for field in fields:
         number = known_id(field)
@@ -53,7 +53,7 @@ def footer_metrics(
     schema: Schema,
     modes: Mapping[int, MetricsMode],
 ) -> Metrics:
-    """Return the metrics of a file's columns that the table has."""
+    """Return the metrics of the file columns that the table has."""
     leaves = {
         field_id: leaf
         for field_id, leaf in single_leaves(fields).items()
@@ -88,7 +88,7 @@ def chunks_of(footer: pq.FileMetaData, leaf: FileField) -> list[Any]:
 
 
 def null_count(chunks: Sequence[Any]) -> int | None:
-    """Return the nulls of a column, None where a row group doesn't say."""
+    """Return the nulls of a column, None if a row group does not have their number."""
     statistics = [chunk.statistics for chunk in chunks]
     if not all(statistic is not None and statistic.has_null_count for statistic in statistics):
         return None
@@ -96,7 +96,7 @@ def null_count(chunks: Sequence[Any]) -> int | None:
 
 
 def extremes(chunks: Sequence[Any], leaf: FileField, kind: IcebergType) -> tuple[Any, Any] | None:
-    """Return the least and greatest canonical value of a column, None where they aren't known."""
+    """Return the least and greatest canonical value of a column, None if they are unknown."""
     raw: list[Any] = []
     for chunk in chunks:
         statistics = chunk.statistics
@@ -110,7 +110,7 @@ def extremes(chunks: Sequence[Any], leaf: FileField, kind: IcebergType) -> tuple
     if values is None or any(map(is_nan, values)):
         return None
     low, high = min(values), max(values)
-    # A writer may give either zero: the bounds that hold for both are -0.0 and 0.0.
+    # A writer may store either zero: -0.0 and 0.0 are bounds that hold for both.
     if isinstance(low, float):
         return (-0.0 if low == 0 else low), (0.0 if high == 0 else high)
     return low, high
@@ -119,12 +119,12 @@ def extremes(chunks: Sequence[Any], leaf: FileField, kind: IcebergType) -> tuple
 def float_extremes(
     footer: pq.FileMetaData, chunks: Sequence[Any]
 ) -> tuple[float, float] | tuple[()] | None:
-    """Return the least and greatest value of a float column that surely holds no NaN.
+    """Return the least and greatest value of a float column that provably has no NaN.
 
-    Nothing (an empty tuple) where all values are null; None where the footer can't prove it.
-    Parquet's Java writer compares by `Double.compare`: NaN is the largest of all and -0.0 is
-    below 0.0, so that one NaN shows as the maximum (or both are left out). Later versions pass
-    over NaN, so that only those known to do this are believed.
+    An empty tuple if all values are null; None if the footer can't prove it. Parquet's Java writer
+    compares by `Double.compare`: NaN is the largest and -0.0 is below 0.0, so a NaN appears as the
+    maximum (or both bounds are missing). Later versions ignore NaN, so only versions known to
+    do that are trusted.
     """
     if _JAVA_WRITER.match(footer.created_by or "") is None:
         return None
@@ -153,7 +153,7 @@ def _canonical(raw: list[Any], stored: pa.DataType, kind: IcebergType) -> list[A
         step = leaf_step(stored, kind, "", "")
         return from_array(kind, array if step is None else step(array))
     except (pa.ArrowInvalid, CorruptFileError, UnicodeDecodeError):
-        return None  # text cut inside a character, a time that the table's unit can't hold
+        return None  # text cut inside a character, a time out of the range of the table's unit
 
 
 def _array(raw: list[Any], stored: pa.DataType) -> pa.Array | None:

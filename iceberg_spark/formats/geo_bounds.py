@@ -25,15 +25,15 @@ _DEEPEST = 32
 
 
 class _NoBoundsError(Exception):
-    """A value has no box that we can tell."""
+    """The box of a value is unknown."""
 
 
 @dataclass(slots=True)
 class BoundingBox:
-    """The least and greatest coordinates of X, Y, Z and M so far; `gone` once they can't be told.
+    """The least and greatest coordinates of X, Y, Z and M so far; `gone` once they are unknown.
 
     A geography's box may cross the 180th meridian, and its edges bulge beyond its corners: only
-    boxes of points are told.
+    boxes of points are computed.
     """
 
     points_only: bool

@@ -10,11 +10,11 @@ class ReadLimits:
     """How much of a file is held, fetched and decoded at once."""
 
     batch_bytes: int = 32 * 1024 * 1024
-    """Bytes of a batch, or one row: Spark's workers and readers hold several at once."""
+    """Bytes of a batch, or one row: Spark's workers and readers hold several at a time."""
     fetch_bytes: int = 32 * 1024 * 1024
     """Bytes of row groups of a Parquet file that are fetched together."""
     whole_group_bytes: int = 256 * 1024 * 1024
-    """Bytes of row groups that Arrow may hold at once; what is larger is read page by page."""
+    """Bytes of row groups that Arrow may hold at a time; larger ones are read page by page."""
     pages_bytes: int = 64 * 1024 * 1024
     """Bytes of buffers of all columns that are read page by page, ..."""
     least_buffer: int = 256 * 1024
@@ -34,9 +34,9 @@ class FooterLimits:
     tail_bytes: int = 64 * 1024
     """Bytes read at once before a file is opened: footers of most files are within."""
     head_bytes: int = 32 * 1024
-    """Bytes read at once where only the columns are asked for."""
+    """Bytes of the first read if only the columns are needed."""
     most_bytes: int = 64 * 1024 * 1024
-    """Bytes of a footer whose columns are asked for."""
+    """Maximum bytes of a footer whose columns are needed."""
     head_levels: int = 32
     """Levels of nesting in such a footer's schema."""
     thrift_levels: int = 24
@@ -56,21 +56,21 @@ class PuffinLimits:
     tail_bytes: int = 64 * 1024
     """Bytes read at once for a footer: those of a few hundred blobs are within."""
     run_bytes: int = 256 * 1024
-    """Bytes of neighbouring blobs that are read at once where one of them is asked for."""
+    """Bytes of adjacent blobs that are read together if one of them is needed."""
     unasked_bytes: int = 4 * 1024 * 1024
     """Bytes of a blob that are read without asking for the file's size before."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLimits:
-    """What is written where no table property says otherwise."""
+    """Defaults of what table properties can set for writing."""
 
     page_bytes: int = 1024 * 1024
     """Bytes of a Parquet page (`write.parquet.page-size-bytes`)."""
     dictionary_bytes: int = 2 * 1024 * 1024
     """Bytes of a Parquet dictionary (`write.parquet.dict-size-bytes`)."""
     page_check_rows: int = 1024
-    """Rows after which the size of a page is looked at: Arrow's own number."""
+    """Rows between checks of the size of a page: Arrow's own number."""
     sample_rows: int = 8192
     """Rows of a column by which a dictionary is judged."""
     dictionary_rows: int = 512
@@ -89,7 +89,7 @@ class WriteLimits:
     orc_dictionary_share: float = 0.8
     """Distinct share of texts up to which ORC keeps a dictionary, as in Java."""
     variant_rows: int = 100
-    """Rows by which shredding is told (`write.parquet.variant-inference-buffer-size`)."""
+    """Rows from which shredding is inferred (`write.parquet.variant-inference-buffer-size`)."""
     geometry_bytes: int = 16 * 1024 * 1024
     """Bytes of a file's geometries, points aside, that are looked through for its bounds."""
     avro_block_bytes: int = 64_000

@@ -1,4 +1,4 @@
-"""A data file's metrics, gathered from its batches while it is written.
+"""A data file's metrics, collected from its batches while it is written.
 
 Source: specification, "Field-level Metrics and Statistics"; Java's ParquetMetrics, OrcMetrics
 and AvroMetrics for what each format's files carry.
@@ -57,7 +57,7 @@ class Metrics:
 
 @dataclass(slots=True)
 class _Column:
-    """What is known so far of one column; `path` are child positions from the top."""
+    """The state of one column's metrics; `path` are child positions from the top."""
 
     field_id: int
     kind: IcebergType
@@ -103,7 +103,7 @@ class MetricsCollector:
                 _fold(column, _descend(array, column.path[1:]))
 
     def finish(self, column_sizes: Mapping[int, int] | None = None) -> Metrics:
-        """Return the metrics of all batches; sizes come from the file itself."""
+        """Return the metrics of all batches; the file itself provides the sizes."""
         if self._format is FileFormat.AVRO:
             return Metrics(self._rows)
         lower: dict[int, bytes] = {}
@@ -199,9 +199,9 @@ def _fold_floats(column: _Column, array: pa.Array) -> None:
 
 
 def _extremes(column: _Column) -> tuple[Any, Any] | None:
-    """Return the least and greatest canonical value, None where there is no value.
+    """Return the least and greatest canonical value, None if there is no value.
 
-    None too for a text that is not UTF-8: Spark makes texts of any bytes.
+    Also None for a text that is not UTF-8, which Spark can create from any bytes.
     """
     if column.floats:
         return column.floats[0], column.floats[1]

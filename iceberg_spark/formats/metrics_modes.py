@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class ModeKind(Enum):
-    """How much is kept of a column."""
+    """The amount of metrics of a column."""
 
     NONE = "none"
     COUNTS = "counts"
@@ -47,7 +47,7 @@ class MetricsMode:
 
     @property
     def has_bounds(self) -> bool:
-        """True when lower and upper bounds are kept."""
+        """True if lower and upper bounds are stored."""
         return self.kind in (ModeKind.TRUNCATE, ModeKind.FULL)
 
 
@@ -73,8 +73,8 @@ def metrics_modes(
     """Return the mode of every field id, nested ones too.
 
     Without `write.metadata.metrics.default` the first 100 columns (`max-inferred-column-
-    defaults`) get truncate(16), the others none. Columns that keep the table's sort order get
-    at least truncate(16). A mode that can't be read is logged and counts as not given.
+    defaults`) get truncate(16), the others none. Columns of the table's sort order get at least
+    truncate(16). An invalid mode is logged and ignored.
     """
     chosen = _mode_of(properties, DEFAULT_METRICS_MODE, None)
     modes: dict[int, MetricsMode] = {}

@@ -1,6 +1,6 @@
-"""Metrics of an ORC file that somebody else wrote, from what its tail says of its columns.
+"""Metrics of another writer's ORC file, from the column statistics in its tail.
 
-Source: Java's OrcMetrics. Below a struct that is null a value is null here, where Java counts none.
+Source: Java's OrcMetrics. Values below a null struct count as null here, where Java ignores them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from iceberg_spark.spec.values import to_bytes
 def columns_by_id(
     fields: Sequence[FileField], columns: Sequence[OrcColumn], rows: int
 ) -> dict[int, OrcColumn]:
-    """Return what a file says of its columns by field id, but of what is in lists and maps.
+    """Return the statistics of a file's columns by field id, except inside lists and maps.
 
-    Nothing where it has other columns than Arrow shows (unions), nor of columns that don't say how
-    many of the file's rows have a value.
+    Empty if its columns differ from Arrow's (unions); without columns whose number of values is
+    unknown.
     """
     if len(columns) != 1 + sum(map(_size, fields)):
         return {}
@@ -52,7 +52,7 @@ def columns_by_id(
 def orc_metrics(
     rows: int, columns: Mapping[int, OrcColumn], schema: Schema, modes: Mapping[int, MetricsMode]
 ) -> Metrics:
-    """Return the metrics of a file's columns that the table has; `columns` are by field id."""
+    """Return the metrics of the file columns that the table has; `columns` are by field id."""
     sizes, values, nulls = {}, {}, {}
     lower: dict[int, bytes] = {}
     upper: dict[int, bytes] = {}
@@ -74,13 +74,13 @@ def orc_metrics(
 
 
 def orc_extremes(column: OrcColumn, kind: IcebergType) -> tuple[Any, Any] | None:
-    """Return the least and greatest canonical value of a column, None where they aren't known."""
+    """Return the least and greatest canonical value of a column, None if they are unknown."""
     ends = _extremes(column, kind)
     try:
         for value in ends or ():
             to_bytes(kind, value)
     except InvalidInputError:
-        return None  # the file says what its type can't hold
+        return None  # out of the type's range
     return ends
 
 
@@ -101,7 +101,7 @@ def _extremes(column: OrcColumn, kind: IcebergType) -> tuple[Any, Any] | None:
 
 
 def _numbered(fields: Sequence[FileField], first: int) -> Iterator[tuple[int, FileField]]:
-    """Yield fields with ORC's numbers: each comes before its children, which come before others."""
+    """Yield fields with ORC's numbers, in depth-first order."""
     number = first
     for field in fields:
         yield number, field

@@ -1,7 +1,7 @@
-"""ORC files as batches that know their row positions.
+"""ORC files as batches with their row positions.
 
-Field ids are the type attributes `iceberg.id`, which Arrow shows as field metadata. Arrow holds
-ORC timestamps as nanoseconds: `orc_timestamps` reads stripes that have one outside 1677 to 2262.
+Field ids are the type attributes `iceberg.id`, which Arrow exposes as field metadata. Arrow holds
+ORC timestamps as nanoseconds: `orc_timestamps` reads stripes with one outside 1677 to 2262.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class OrcReader:
         return sum(stripe.rows for stripe in self.stripes)
 
     def output_fields(self, request: ReadRequest) -> tuple[FileField, ...]:
-        """Return the wanted top-level columns whole: ORC names what it reads, names repeat."""
+        """Return the selected top-level columns completely: ORC selects by (repeated) names."""
         return tuple(f for f in request.fields if request.leaves.intersection(f.leaves))
 
     def batches(self, request: ReadRequest) -> Iterator[FileBatch]:

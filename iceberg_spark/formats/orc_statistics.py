@@ -1,4 +1,4 @@
-"""What an ORC file says of its columns: how many values they have, the least and the greatest.
+"""Column statistics of an ORC file: the number of values, the least and the greatest.
 
 Source: ORC specification v1, "Column Statistics".
 """
@@ -20,16 +20,16 @@ _ORC_135 = 6
 
 _VALUES, _BYTES, _TEXTS = 1, 11, 4
 _TEXT_BOUNDS = frozenset((1, 2, 4, 5))
-"""Least and greatest text, and what is in place of long ones."""
+"""Least and greatest text, and the bounds of long ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrcColumn:
-    """One column of a file: rows that have a value, bytes, least and greatest value.
+    """The statistics of one column: rows with a value, bytes, least and greatest value.
 
-    Days count from the epoch. None: the file does not say it, or not so that it is surely true. Of
-    floats a NaN hides others, and fractions of times before 1970 have been written in several ways.
-    Writers in C++ compare texts up to a NUL. `is_utf8`: no extreme of texts has other bytes.
+    Days count from the epoch. None: unknown or unreliable. A NaN makes the extremes of floats
+    unreliable, and writers encode fractions of times before 1970 differently. Writers in C++
+    compare texts up to a NUL. `is_utf8`: all extremes of texts are valid UTF-8.
     """
 
     values: int | None
@@ -43,9 +43,9 @@ class OrcColumn:
 
 
 def orc_columns(tail: bytes) -> tuple[OrcColumn, ...]:
-    """Return what a tail says of all columns: a file's rows first, then each before its children.
+    """Return the statistics of all columns: first the file's rows, then depth first.
 
-    Raises ValueError for bytes that are no tail (Arrow's `serialized_file_tail`).
+    Raises ValueError for bytes that are not a tail (Arrow's `serialized_file_tail`).
     """
     parts = tail_parts(tail)
     is_known = tail_numbers(parts.get(_POSTSCRIPT, b"")).get(_WRITER_VERSION, 0) >= _ORC_135
@@ -80,10 +80,10 @@ def _signed(part: bytes) -> tuple[int, int] | None:
 
 
 def _texts(part: bytes) -> tuple[str, str] | None:
-    """Return the extremes of texts; none of long ones, of which there are bounds, nor of bytes.
+    """Return the extremes of texts; None if there are only bounds (of long texts) or bytes.
 
-    None with a NUL. Without one they are right: a text that was compared up to its NUL lies on the
-    same side of both as all texts that begin so.
+    None with a NUL. Without one they are right: a text that was compared only up to its NUL is on
+    the same side of both as all texts with that prefix.
     """
     parts = tail_parts(part)
     if 1 not in parts or 2 not in parts or b"\0" in parts[1] + parts[2]:

@@ -1,9 +1,9 @@
-"""Where the stripes of an ORC file are, from its tail.
+"""The stripes of an ORC file, from its tail.
 
-Arrow's reader counts stripes but tells neither their offsets nor their rows, and both are
-needed: offsets to know whose split a stripe is, rows to know its first row's position without
-reading the stripes before it. The tail is a Protocol Buffers message of which four numbers a
-stripe are read here; a code generator and its runtime would be a dependency for these.
+Arrow's reader counts stripes but exposes neither their offsets nor their rows. Offsets assign
+stripes to splits; rows give the position of a stripe's first row without reading the stripes
+before it. The tail is a Protocol Buffers message of which four numbers per stripe are needed,
+too few to justify a code generator and its runtime as dependency.
 Source: ORC specification v1, "File Tail".
 """
 
@@ -31,7 +31,7 @@ class Stripe:
 def stripes(tail: bytes) -> tuple[Stripe, ...]:
     """Return the stripes of a file from its serialised tail (Arrow's `serialized_file_tail`).
 
-    Raises ValueError for bytes that are no such message.
+    Raises ValueError for bytes that are not such a message.
     """
     stripes_read: list[Stripe] = []
     first_row = 0
@@ -55,7 +55,7 @@ def tail_numbers(message: bytes) -> Mapping[int, int]:
 
 
 def tail_parts(message: bytes) -> Mapping[int, bytes]:
-    """Return what is no number of a message by field, the last one of each."""
+    """Return the fields of a message that are not numbers, the last one of each."""
     return {number: value for number, value in tail_fields(message) if not isinstance(value, int)}
 
 

@@ -190,7 +190,7 @@ def _streams(source: pa.NativeFile, stripe: dict[int, int], codec: int) -> _Stre
 
 
 def _column_numbers(schema: pa.Schema) -> dict[str, int]:
-    """Return the numbers of the top-level columns: a parent comes before its children."""
+    """Return the numbers of the top-level columns: a parent precedes its children."""
     numbers, number = {}, 1
     for field in schema:
         numbers[field.name] = number
@@ -212,7 +212,7 @@ def _child_numbers(kind: pa.DataType, number: int) -> Iterator[int]:
 
 
 def _restored(array: pa.Array, kind: pa.DataType, number: int, streams: _Streams) -> pa.Array:
-    """Return an array with timestamps in the place of seconds since 2015."""
+    """Return an array with timestamps instead of seconds since 2015."""
     if pt.is_timestamp(kind):
         return _timestamps(array, kind, number, streams)
     numbers = list(_child_numbers(kind, number))
@@ -273,7 +273,7 @@ def _timestamps(
     encoded = unsigned_integers(
         streams.nanos.get(number, b""), len(seconds), version=streams.versions[number]
     )
-    # The last three bits hold how many zeros were cut off a number, less one; 0 means none.
+    # The last three bits are the number of zeros cut off, less one; 0 means none.
     zeros = encoded & 7
     nanos = (encoded >> 3) * np.where(zeros, 10 ** (zeros + 1), 1)
     # Writers round seconds before 1970 up, to zero, where a millisecond or more follows.

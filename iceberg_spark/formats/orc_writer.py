@@ -57,7 +57,7 @@ _SECOND = {"us": 1_000_000, "ns": 1_000_000_000}
 
 @dataclass(frozen=True, slots=True)
 class OrcLayout:
-    """What all files of one writer share."""
+    """The part of a file's layout that all files of one writer share."""
 
     schema: Schema
     stored: Schema
@@ -83,10 +83,10 @@ def orc_layout(
 
 
 class _Shielded:
-    """A sink that keeps the first error to itself, and takes everything after it.
+    """A sink that records its first error instead of raising it, and then accepts everything.
 
-    Arrow's ORC writer ends the whole process where its sink fails as it is closed (tried with
-    Arrow 26: an exception leaves a C++ destructor).
+    Arrow's ORC writer ends the process if its sink fails on close (tried with Arrow 26: an
+    exception leaves a C++ destructor).
     """
 
     __slots__ = ("_error", "_sink", "closed", "mode")
@@ -110,7 +110,7 @@ class _Shielded:
         """Nothing: the file is flushed when it is closed."""
 
     def check(self) -> None:
-        """Raise what went wrong, if anything did."""
+        """Raise the recorded error, if there is one."""
         if self._error is not None:
             raise self._error
 
@@ -140,7 +140,7 @@ class OrcFileWriter:
         return self._sink.tell()
 
     def write(self, table: pa.Table) -> None:
-        """Encode a table. Raises UnsupportedError for what Arrow would write wrong (see below)."""
+        """Encode a table. Raises UnsupportedError for values that Arrow would write wrong."""
         for name, column in zip(table.column_names, table.columns, strict=True):
             for chunk in column.chunks:
                 _check_times(chunk, name)
@@ -169,7 +169,7 @@ class OrcFileWriter:
         return WrittenFile(size, self._metrics.finish(), offsets)
 
     def abort(self) -> None:
-        """Give the file up; what was written stays until it is deleted."""
+        """Abandon the file; written data stays until it is deleted."""
         self._writer.close()
 
 
@@ -234,9 +234,9 @@ def _type_attributes(kind: IcebergType) -> dict[str, str]:
 def _stored(array: pa.Array, target: pa.DataType) -> pa.Array:
     """Return an array as ORC stores it: times as longs, fixed bytes as binary.
 
-    Structs are put together anew, at any depth, with their nulls in their children too, and
-    slices are copied: Arrow writes the wrong children of slices with nulls, and of structs with
-    nulls that lie in another struct, a list or a map (tried with Arrow 26).
+    Structs are rebuilt at any depth, with their nulls in their children too, and slices are
+    copied: Arrow writes the wrong children of slices with nulls, and of nullable structs inside
+    another struct, a list or a map (tried with Arrow 26).
     """
     if pa.types.is_struct(target):
         pairs = zip(array.flatten(), target, strict=True)

@@ -76,9 +76,9 @@ def _number(value: int) -> bytes:
 
 
 def annotated(end: bytes, logical_types: Mapping[Path, bytes]) -> bytes:
-    """Return the end of a Parquet file, its footer among it, with the logical types added.
+    """Return the end of a Parquet file, including its footer, with the logical types added.
 
-    Raises ValueError for bytes that are none, or a footer that has no such columns.
+    Raises ValueError for bytes without a footer, or a footer without such columns.
     """
     length = int.from_bytes(end[-8:-4], "little")
     if end[-4:] != _MAGIC or length + 8 > len(end):
@@ -89,7 +89,7 @@ def annotated(end: bytes, logical_types: Mapping[Path, bytes]) -> bytes:
 
 
 def _with_types(footer: bytes, logical_types: Mapping[Path, bytes]) -> bytes:
-    # A footer begins with its version (field 1, a number), then comes the list of columns.
+    # A footer starts with its version (field 1, a number), then the list of columns.
     _, offset = varint(footer, 1)
     if footer[offset] != _LIST_OF_STRUCTS:
         raise ValueError("a footer does not begin with its columns")
@@ -109,8 +109,8 @@ def _with_types(footer: bytes, logical_types: Mapping[Path, bytes]) -> bytes:
 
 
 def _elements(footer: bytes, offset: int, count: int) -> Iterator[tuple[Path, dict[int, Any], int]]:
-    """Yield each column and group with its path and where it ends; they come depth first."""
-    open_groups: list[tuple[str, int]] = []  # names, and how many children are to come
+    """Yield each column and group with its path and its end, depth first."""
+    open_groups: list[tuple[str, int]] = []  # names, and the number of remaining children
     for number in range(count):
         element, offset = struct_at(footer, offset)
         name = element[_NAME].decode()
@@ -125,7 +125,7 @@ def _elements(footer: bytes, offset: int, count: int) -> Iterator[tuple[Path, di
 
 
 class FooterHold:
-    """A sink that passes bytes on until it is told to hold back those of the file's end."""
+    """A sink that passes bytes on, but can hold back those of the file's end."""
 
     __slots__ = ("_held", "_sink", "closed", "mode")
 
@@ -150,10 +150,10 @@ class FooterHold:
         """Nothing: the file is flushed when it is closed."""
 
     def hold(self) -> None:
-        """Hold back what is written from now on."""
+        """Hold back the bytes that are written from now on."""
         self._held = []
 
     def release(self, logical_types: Mapping[Path, bytes]) -> None:
-        """Pass on what was held, with the logical types in its footer."""
+        """Pass on the held bytes, with the logical types in their footer."""
         held, self._held = b"".join(self._held or ()), None
         self._sink.write(annotated(held, logical_types))

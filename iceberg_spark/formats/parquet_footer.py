@@ -1,10 +1,10 @@
 """The footer of a Parquet file, checked before Arrow's accessors see it.
 
-Arrow's C++ raises for a column chunk that contradicts the schema. Where a reader asks that is an
-error like any other; where Python asks for the chunk (`RowGroupMetaData.column`) or for its
-statistics nothing catches it, and the process ends. One flipped bit is enough: of 4,821 changed
-footers 40 ended it, 13 at `column`, 27 at `statistics`. So what those two rely on is compared
-here first, and Arrow gets the bytes that were checked. Source: parquet.thrift.
+Arrow's C++ raises for a column chunk that contradicts the schema. Inside a reader that is an
+ordinary error; but if Python accesses the chunk (`RowGroupMetaData.column`) or its statistics,
+nothing catches it, and the process ends. One flipped bit is enough: 40 of 4,821 changed footers
+ended it, 13 at `column`, 27 at `statistics`. So the bytes that those two rely on are compared
+here first. Source: parquet.thrift.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from iceberg_spark.formats.thrift_compact import Struct, read_struct
 _MAGIC = b"PAR1"
 _ENCRYPTED = b"PARE"
 DecodedBytes = Mapping[tuple[int, int], int]
-"""What a column takes decoded, by row group and column."""
+"""The decoded size of a column, by row group and column."""
 _SOUND: dict[bytes, DecodedBytes] = {}
 
 # Field ids of parquet.thrift.
@@ -59,11 +59,11 @@ def read_footer(source: pa.NativeFile, path: str) -> pq.FileMetaData:
 
 
 def read_footer_sizes(source: pa.NativeFile, path: str) -> tuple[pq.FileMetaData, DecodedBytes]:
-    """Return the footer of an open Parquet file, and what columns take that decoding grows.
+    """Return the footer of an open Parquet file, and the sizes of columns that decoding expands.
 
-    A dictionary holds a value once that a thousand rows repeat. Its writer tells what the texts
-    take without it (parquet.thrift, SizeStatistics); older writers don't, and their columns are
-    not among the sizes. Raises CorruptFileError naming `path` for a footer that contradicts
+    A dictionary stores once a value that a thousand rows repeat. Its writer records the size of
+    the texts without it (parquet.thrift, SizeStatistics); older writers don't, and their columns
+    are missing in the sizes. Raises CorruptFileError naming `path` for a footer that contradicts
     itself, UnsupportedError for an encrypted file and for a map with optional keys.
     """
     footer = _footer_bytes(source, path)
@@ -115,7 +115,7 @@ def _footer_bytes(source: pa.NativeFile, path: str) -> bytes:
 
 
 def _check_once(footer: bytes) -> DecodedBytes:
-    """Check a footer that wasn't checked yet: each split of a file reads it again."""
+    """Check a footer unless it is cached: each split of a file reads it again."""
     digest = blake2b(footer, digest_size=16).digest()
     checked = _SOUND.get(digest)
     if checked is not None:
@@ -189,7 +189,7 @@ def _leaves(elements: list[Any]) -> Iterator[_Leaf]:
     """Yield the primitive columns of a schema, which lists each group before its children."""
     if not elements:
         raise ValueError("its schema is empty")
-    waiting = [[_children(elements[0]), 0, 0]]  # children to come, levels of their parent
+    waiting = [[_children(elements[0]), 0, 0]]  # remaining children, levels of their parent
     for element in elements[1:]:
         while waiting and not waiting[-1][0]:
             waiting.pop()

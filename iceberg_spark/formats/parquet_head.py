@@ -1,8 +1,8 @@
-"""The head of a Parquet file's footer: its columns as they are stored, and its number of rows.
+"""The head of a Parquet file's footer: its columns as stored, and its number of rows.
 
 A footer is Thrift's compact form of `FileMetaData` (parquet.thrift): version, columns, number of
-rows, then what grows with the file, which is only searched for rare codecs and encodings. Files of
-one writer share the bytes of their columns, so that these are taken apart once for all of them.
+rows, then the part that grows with the file, which is only searched for rare codecs and encodings.
+Files of one writer share the bytes of their columns, so these are parsed once for all of them.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class StoredColumns:
 
 @dataclass(frozen=True, slots=True)
 class FooterHead:
-    """What the head of a footer says, and how many bytes the file has.
+    """The content of a footer's head, and the size of the file in bytes.
 
     `is_rebased`: a Spark before 3.0, or in its legacy mode, wrote days and times of the hybrid
-    calendar, which Spark (not Iceberg) shifts when it reads them.
+    calendar, which Spark (not Iceberg) converts when it reads them.
     `rare_encodings`: see `page_encodings.rare_encodings`.
     """
 
@@ -91,7 +91,7 @@ def _corrupt(path: str) -> CorruptFileError:
 
 
 def _footer(file: BinaryIO, path: str) -> tuple[int, bytes]:
-    """Return the file's size and its footer, or as much of it as holds the columns surely."""
+    """Return the file's size and its footer, or a part of it that certainly holds the columns."""
     size = file.seek(0, 2)
     file.seek(max(0, size - FOOTERS.head_bytes))
     tail = file.read(FOOTERS.head_bytes)
@@ -129,7 +129,7 @@ def _columns(footer: bytes, path: str) -> tuple[StoredColumns, int]:
 
 
 def _taken_apart(head: bytes) -> StoredColumns:
-    """Let Arrow read the columns of a file that has no rows."""
+    """Read the columns by Arrow, from a file without rows."""
     footer = head + _NOTHING_MORE
     file_bytes = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
     file = pq.ParquetFile(pa.BufferReader(file_bytes))
@@ -142,7 +142,7 @@ def _taken_apart(head: bytes) -> StoredColumns:
 
 
 def _end_of_columns(footer: bytes) -> int:
-    """Return where the list of columns ends: the number of rows has to follow."""
+    """Return the end of the list of columns; the number of rows has to follow."""
     if footer[0] != _VERSION:
         raise ValueError("no version")
     _, offset = _varint(footer, 1)
@@ -161,7 +161,7 @@ def _rows(footer: bytes, offset: int) -> int:
 
 
 def _after(data: bytes, offset: int, kind: int, depth: int = 0) -> int:
-    """Return where a value of a Thrift type ends. Maps are not in a footer's columns."""
+    """Return the end of a value of a Thrift type. A footer's columns contain no maps."""
     if depth > FOOTERS.head_levels:
         raise ValueError("nested too deeply")
     match kind:
@@ -190,7 +190,7 @@ def _after_list(data: bytes, offset: int, depth: int) -> int:
     if count == 15:
         count, offset = _varint(data, offset)
     if kind in (_TRUE, _FALSE):
-        return offset + count  # here a boolean takes a byte
+        return offset + count  # in lists a boolean takes a byte
     for _ in range(count):
         offset = _after(data, offset, kind, depth + 1)
     return offset
@@ -199,14 +199,14 @@ def _after_list(data: bytes, offset: int, depth: int) -> int:
 def _after_struct(data: bytes, offset: int, depth: int) -> int:
     while header := data[offset]:
         offset += 1
-        if header < 16:  # the field's number follows, where it is not the next few
+        if header < 16:  # the field's number follows unless it is close to the last
             offset = _varint(data, offset)[1]
         offset = _after(data, offset, header & 15, depth + 1)
     return offset + 1
 
 
 def _varint(data: bytes, offset: int) -> tuple[int, int]:
-    """Return a number of 7 bits a byte, and where it ends."""
+    """Return a number of 7 bits per byte, and its end."""
     value = shift = 0
     while True:
         byte = data[offset]

@@ -1,4 +1,4 @@
-"""Parquet files as batches that know their row positions."""
+"""Parquet files as batches with their row positions."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from iceberg_spark.io.file_io import FileIO
 
 @dataclass(frozen=True, slots=True)
 class _RowGroup:
-    """A row group to read; `size` is the bytes of its wanted columns in the file.
+    """A row group to read; `size` is the bytes of its selected columns in the file.
 
-    `row_bytes` is what a row of them takes decoded, as far as the footer tells.
+    `row_bytes` is the decoded size of one of its rows, as far as the footer shows.
     """
 
     number: int
@@ -58,15 +58,15 @@ class ParquetReader:
         return int(self.file.metadata.num_rows)
 
     def output_fields(self, request: ReadRequest) -> tuple[FileField, ...]:
-        """Return the wanted columns, structs cut down to their wanted children."""
+        """Return the selected columns, structs reduced to their selected children."""
         return pruned(request.fields, request.leaves)
 
     def batches(self, request: ReadRequest) -> Iterator[FileBatch]:
         """Yield the rows of the row groups that start in the range and may match the filter.
 
-        A row group starts at its first page. Java asks for its middle: on splits at row groups,
-        which is where planners split, the answers agree, and on any others each row group is
-        still read by exactly one split.
+        A row group starts at its first page. Java uses its middle: on splits at row groups, which
+        planners produce, both agree, and with any others each row group is still read by exactly
+        one split.
         """
         with reading(self.path):
             groups = self._groups(request)
@@ -186,10 +186,10 @@ def _offset(row_group: pq.RowGroupMetaData) -> int:
 
 
 def _runs(groups: list[_RowGroup]) -> Iterator[list[_RowGroup]]:
-    """Yield neighbouring row groups that are fetched by one call.
+    """Yield adjacent row groups that are fetched by one call.
 
-    Arrow asks for all bytes of a call at once, which hides the store's latency, and frees none
-    of them before the call's end: a call per few megabytes bounds the memory.
+    Arrow requests all bytes of a call at once, which hides the store's latency, and frees none of
+    them before the call's end: one call per few megabytes limits the memory.
     """
     run: list[_RowGroup] = []
     size = 0
@@ -205,7 +205,7 @@ def _runs(groups: list[_RowGroup]) -> Iterator[list[_RowGroup]]:
 
 
 def _without_columns(groups: list[_RowGroup], batch_rows: int) -> Iterator[FileBatch]:
-    """Yield batches of rows only: the footer knows how many, no page is read."""
+    """Yield batches without columns: the footer has the number of rows, no page is read."""
     for group in groups:
         for offset in range(0, group.rows, batch_rows):
             count = min(batch_rows, group.rows - offset)

@@ -27,9 +27,9 @@ def may_match_groups(
     bound: Bound,
     where: str,
 ) -> list[bool]:
-    """Return for each row group whether it may hold a row that matches.
+    """Return for each row group whether it may contain a matching row.
 
-    Statistics that are missing, or of a kind that can't be compared safely, are unknown.
+    Missing statistics, and those that can't be compared safely, are unknown.
     """
     leaves = _single_leaves(fields)
     columns: dict[str, pa.Array] = {"": pa.array(groups, pa.int32())}
@@ -47,7 +47,7 @@ def may_match_groups(
 
 
 def _single_leaves(fields: tuple[FileField, ...]) -> dict[int, FileField]:
-    """Return the primitive columns by id that have one value a row: those in no list or map."""
+    """Return the primitive columns outside lists and maps, by id: they have one value per row."""
     leaves: dict[int, FileField] = {}
     for field in fields:
         number = field.own_id if field.own_id is not None else field.mapped_id
@@ -86,7 +86,7 @@ def _bounds(
     statistic: stats.Statistic,
     where: str,
 ) -> pa.Array:
-    """Return one bound a row group in the table's type, null where it is not known."""
+    """Return one bound per row group in the table's type, null if it is unknown."""
     target = to_arrow_type(statistic.field_type)
     kind = storage_type(leaf.kind)
     decode = _decoder(kind)
@@ -122,9 +122,9 @@ def _same(value: Any) -> Any:
 
 
 def _decoder(kind: pa.DataType) -> Callable[[Any], Any] | None:
-    """Return how to read raw bounds of a file's type; None for types without a safe order.
+    """Return the reader of raw bounds of a file's type; None for types without a safe order.
 
-    Some writers compare UUIDs and fixed as signed bytes; unsigned numbers come as signed ones.
+    Some writers compare UUIDs and fixed as signed bytes; unsigned numbers are stored as signed.
     """
     if pt.is_decimal(kind):
         return lambda raw: _decimal(raw, kind.scale)
@@ -138,7 +138,7 @@ def _decoder(kind: pa.DataType) -> Callable[[Any], Any] | None:
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that raw bounds of a file's type come in."""
+    """Return the Arrow type of raw bounds of a file's type."""
     if pt.is_temporal(kind):
         return pa.int32() if kind.bit_width == 32 else pa.int64()
     if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind):

@@ -81,7 +81,7 @@ def _level_problem(codec: str, level: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ParquetLayout:
-    """What all files of one writer share, worked out once: there may be thousands of files."""
+    """The layout of all files of one writer, computed once: there may be thousands of files."""
 
     schema: Schema
     stored: Schema
@@ -99,7 +99,7 @@ def parquet_layout(
     modes: Mapping[int, MetricsMode],
     key_values: Mapping[str, str],
 ) -> ParquetLayout:
-    """Return the layout of files of a schema; `key_values` go to their footers."""
+    """Return the layout of files of a schema; `key_values` are stored in their footers."""
     stored = stored_schema(schema)
     target = _with_uuids(to_arrow(stored), stored.as_struct())
     leaves = tuple(_leaf_ids(target))
@@ -177,9 +177,9 @@ class ParquetFileWriter:
         return WrittenFile(size, metrics, row_group_offsets(footer))
 
     def abort(self) -> None:
-        """Give the file up; what was written stays until it is deleted."""
+        """Abandon the file; written data stays until it is deleted."""
         if self._writer is not None:
-            # After a failed write pyarrow can't close: the error that is on its way says why.
+            # After a failed write pyarrow can't close: the first error is already being raised.
             with suppress(RuntimeError, pa.ArrowException):
                 self._writer.close()
 
@@ -217,7 +217,7 @@ def _with_bounds(
 
 
 def _blooms(layout: ParquetLayout, table: pa.Table) -> dict[str, Any]:
-    """Return pyarrow's argument for bloom filters, none where none are asked for."""
+    """Return pyarrow's argument for bloom filters, {} if none are configured."""
     blooms = layout.options.blooms
     if not blooms.columns:
         return {}

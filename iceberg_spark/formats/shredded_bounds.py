@@ -27,7 +27,7 @@ from iceberg_spark.spec.types import StringType
 
 @dataclass(slots=True)
 class _Field:
-    """What is known so far of one field: [least, greatest], or that it has no bounds."""
+    """The state of one field: [least, greatest], or that it has no bounds."""
 
     extremes: pa.Array | None = None
     has_bounds: bool = True
@@ -43,7 +43,7 @@ class ShreddedBounds:
     _fields: dict[tuple[int, str], _Field] = field(default_factory=dict)
 
     def add(self, table: pa.Table) -> None:
-        """Fold the rows of a table that `columns` shredded."""
+        """Add the rows of a table that `columns` shredded."""
         for index in self.columns.plans:
             if not self._mode(index).has_bounds:
                 continue
@@ -53,7 +53,7 @@ class ShreddedBounds:
                     _fold(self._fields.setdefault((index, shredded_field.name), _Field()), pair)
 
     def finish(self) -> tuple[dict[int, bytes], dict[int, bytes]]:
-        """Return the lower and the upper bounds by the ids of columns."""
+        """Return the lower and the upper bounds by column id."""
         lower: dict[int, bytes] = {}
         upper: dict[int, bytes] = {}
         for index in self.columns.plans:
@@ -107,7 +107,7 @@ def _least_and_most(values: pa.Array) -> pa.Array:
 
 
 def _cut(ends: pa.Array, width: int | None) -> tuple[bytes, bytes | None]:
-    """Return extremes as encoded values, texts cut to a width; None where none is above all."""
+    """Return extremes as encoded values, texts truncated; None without an upper bound."""
     if pt.is_string(ends.type):
         least, most = ends.to_pylist()
         high = upper_bound(StringType(), most, width)

@@ -1,4 +1,4 @@
-"""Which columns of variants a Parquet file has shredded, told by its first rows."""
+"""The variant columns that a Parquet file shreds, inferred from its first rows."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class ShreddedColumns:
 def shredded_columns(
     table: pa.Table, stored: Schema, target: pa.Schema, sample_rows: int
 ) -> ShreddedColumns:
-    """Return the layout by the first rows of a file, at most `sample_rows` of them.
+    """Return the layout inferred from the first rows of a file, at most `sample_rows` of them.
 
-    Raises CorruptFileError for a value that is no variant.
+    Raises CorruptFileError for a value that is not a variant.
     """
     plans = {}
     for index, field in enumerate(stored.fields):

@@ -1,7 +1,7 @@
-"""Thrift's compact protocol read into plain values, as much of it as Parquet's footers have.
+"""Thrift's compact protocol decoded to plain values, as far as Parquet's footers use it.
 
-Structs are dicts by field id, lists are lists, numbers int or float, texts bytes. Nothing is
-believed: lengths are compared with what is left. Source: Thrift, "compact protocol".
+Structs are dicts by field id, lists are lists, numbers int or float, texts bytes. Bytes are
+untrusted: lengths are compared with the rest. Source: Thrift, "compact protocol".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DOUBLES = struct.Struct("<d")
 
 
 def read_struct(data: bytes) -> Struct:
-    """Return the struct that `data` starts with. Raises ValueError for what is none."""
+    """Return the struct at the start of `data`. Raises ValueError for malformed data."""
     try:
         return _struct(data, 0, 0)[0]
     except (IndexError, struct.error):
@@ -26,7 +26,7 @@ def read_struct(data: bytes) -> Struct:
 
 
 def struct_at(data: bytes, offset: int) -> tuple[Struct, int]:
-    """Return the struct at a place, and where it ends. Raises ValueError for what is none."""
+    """Return the struct at an offset, and its end. Raises ValueError for malformed data."""
     try:
         return _struct(data, offset, 0)
     except (IndexError, struct.error):
@@ -34,7 +34,7 @@ def struct_at(data: bytes, offset: int) -> tuple[Struct, int]:
 
 
 def varint(data: bytes, offset: int) -> tuple[int, int]:
-    """Return the number without a sign at a place, and where it ends. Raises ValueError."""
+    """Return the unsigned number at an offset, and its end. Raises ValueError."""
     try:
         return _varint(data, offset)
     except IndexError:
@@ -54,7 +54,7 @@ def _struct(data: bytes, offset: int, level: int) -> tuple[Struct, int]:
         else:
             number, offset = _varint(data, offset)
             field_id = (number >> 1) ^ -(number & 1)
-        if kind in (_I32, _I64):  # most of all values; the first byte is often the only one
+        if kind in (_I32, _I64):  # most values; the first byte is often the only one
             number = data[offset]
             offset += 1
             if number > 0x7F:
@@ -79,7 +79,7 @@ def _value(data: bytes, offset: int, kind: int, level: int) -> tuple[Any, int]:
             return _struct(data, offset, level)
         case 9 | 10:  # list, set
             return _list(data, offset, level)
-        case 4 | 5 | 6:  # 16, 32 and 64 bits are written alike
+        case 4 | 5 | 6:  # 16, 32 and 64 bits have the same encoding
             number, offset = _varint(data, offset)
             return (number >> 1) ^ -(number & 1), offset
         case 8:  # binary

@@ -1,4 +1,4 @@
-"""Table properties that say how files are encoded, looked up for data or for delete files."""
+"""Table properties for the encoding of files, looked up for data or for delete files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WriterProperties:
         return text == "true"
 
     def positive_int(self, key: str, default: int) -> int:
-        """Return a whole number above 0, or the default."""
+        """Return an integer above 0, or the default."""
         value = self.optional_int(key)
         if value is None:
             return default

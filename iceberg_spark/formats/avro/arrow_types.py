@@ -1,6 +1,6 @@
-"""Avro types as Arrow types, and the plain arrays of a column reader made into those types.
+"""Avro types as Arrow types, and the conversion of a column reader's plain arrays to them.
 
-A plain array holds what is on disk: numbers without their logical type, decimals and fixed as
+A plain array has the values on disk: numbers without their logical type, decimals and fixed as
 bytes, maps as lists of key and value.
 """
 
@@ -96,8 +96,8 @@ def decimals(array: Array, precision: int, scale: int) -> Array:
     lengths = np.diff(starts)
     if not len(binary) or not data.size:
         return pa.array([None] * len(binary), pa.decimal128(precision, scale))
-    # One row of 16 positions a value, the last one at its last byte; what lies before the value
-    # is filled with its sign.
+    # One row of 16 bytes per value, its last byte last; bytes before the value are filled with
+    # its sign.
     indices = starts[1:, None] - np.arange(_DECIMAL_BYTES)[None, :] - 1
     inside = indices >= starts[:-1, None]
     first = data[np.clip(starts[:-1], 0, data.size - 1)]
@@ -123,7 +123,7 @@ def fixed_binary(array: Array, size: int) -> Array:
 
 
 def _struct(array: Array, kind: AvroType) -> Array:
-    """Rebuild a struct whose all-null children were left out of the plain one."""
+    """Rebuild a struct with the all-null children that the plain one lacks."""
     index, children = 0, []
     for child in kind.fields:
         if child.type.kind == "null":

@@ -1,8 +1,8 @@
 """Avro files read straight into Arrow columns (polars decodes the blocks).
 
 Measured on 200,000 manifest entries with statistics of 10 columns: 2.7 µs an entry for
-decoding, 0.8 µs for inflating, where fastavro needs 25 µs. `avro.rows` is the reference that
-this is tested against, and reads what polars can't.
+decoding, 0.8 µs for inflating; fastavro takes 25 µs. `avro.rows` is the reference in tests, and
+reads what polars can't.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ def read_avro_columns(
 ) -> Table:
     """Return the records of an Avro file as an Arrow table.
 
-    `columns` are the field ids of the top-level columns to decode, None for all (those without
-    an id too); others are skipped, not held. `inline` are ids of required records whose fields
+    `columns` are the field ids of the top-level columns to decode, None for all (including those
+    without an id); others are skipped, not held. `inline` are ids of required records whose fields
     become top-level columns named `record.field`. Field ids are in the fields' metadata as
     `PARQUET:field_id`, the file's key-value metadata is the schema's. Logical types become
     Arrow's; maps of both forms become Arrow maps, uuid stays 16 bytes.
 
-    Raises CorruptFileError naming `location` for a truncated or malformed file or one that asks
-    for more than the limits allow, UnsupportedError for an unknown codec or a type that
-    Iceberg's files don't have.
+    Raises CorruptFileError naming `location` for a truncated or malformed file or one that
+    exceeds the limits, UnsupportedError for an unknown codec or a type that Iceberg's files
+    don't have.
     """
     container = parse_container(data, location, limits)
     fields = _fields(container, tuple(inline))
@@ -79,8 +79,8 @@ def read_avro_files(
 ) -> Iterator[Table]:
     """Yield the records of files given as (location, bytes); see `read_avro_columns`.
 
-    Neighbouring files of one schema are decoded together: for many small files the cost of a
-    decoder's start is most of the time. Key-value metadata is that of the first of them.
+    Adjacent files of one schema are decoded together: with many small files most of the time is
+    spent starting decoders. Key-value metadata is that of the first of them.
     """
     containers = (parse_container(data, location, limits) for location, data in files)
     refused: tuple[type[BaseException], ...] = (CorruptFileError, *_refused())
@@ -90,7 +90,7 @@ def read_avro_files(
         selected = [field for field in fields if field.field_id in columns]
         try:
             yield _joined(group, fields, selected)
-        except refused:  # one by one, so that the file at fault is named
+        except refused:  # one by one, so that the error names the file
             for container in group:
                 yield container_columns(container, fields, selected)
 
@@ -117,9 +117,9 @@ def _parsed(schema: str, inline: tuple[int, ...], limits: Limits) -> tuple[AvroF
 def container_columns(
     container: AvroContainer, fields: tuple[AvroField, ...], selected: list[AvroField]
 ) -> Table:
-    """Return the `selected` ones of `fields` (all that are in a record) for a parsed file's blocks.
+    """Return the selected ones of `fields` (all fields of a record) for a parsed file's blocks.
 
-    Raises what `read_avro_columns` raises.
+    Raises as `read_avro_columns` does.
     """
     with decoding(container.location):
         batches = [*container_batches(container, fields, selected)]
@@ -133,22 +133,22 @@ def container_batches(
     *,
     bound_total: bool = True,
 ) -> Iterator[Any]:
-    """Yield what `container_columns` returns, some blocks at a time, as they are decoded.
+    """Yield the result of `container_columns` in batches of some blocks, as they are decoded.
 
-    A `bound_total` file is bounded in what all its blocks decompress to, others block by block.
+    `bound_total` limits the decompressed size of all blocks together, else of each block.
     """
     for rows, records in _segments([container], bound_total=bound_total):
         check_counts(fields, rows, records, container)
         try:
             yield _decode(fields, rows, records, selected)
         except _refused():
-            # Malformed records are an OSError or a panic of polars, or a type it does not know:
-            # the row reader says what is wrong, or reads it.
+            # Malformed records are an OSError or a panic of polars, or a type that it does not
+            # support: the row reader names the problem, or reads them.
             yield from row_batches(container, rows, records, selected)
 
 
 def _refused() -> tuple[type[BaseException], ...]:
-    """Return the errors by which the column decoder says that it can't read something."""
+    """Return the errors by which the column decoder reports unreadable data."""
     if polars_threads.are_lost():
         return (_NotColumnarError,)
     return _NotColumnarError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException
@@ -201,9 +201,9 @@ def _read_plain(plain_schema: Any, rows: int, records: Any, needed: list[str]) -
 def _segments(
     containers: Sequence[AvroContainer], *, bound_total: bool = True
 ) -> Iterator[tuple[int, bytes | bytearray | memoryview]]:
-    """Join small blocks, so that polars makes one chunk of many (a third of the time is saved).
+    """Join small blocks, so that polars creates one chunk of many (saves a third of the time).
 
-    A large block goes alone and is not copied. At most one segment is held at a time.
+    A large block stays alone and is not copied. At most one segment is in memory.
     """
     rows, records = 0, bytearray()
     for container in containers:

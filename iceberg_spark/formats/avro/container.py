@@ -1,6 +1,6 @@
 """Avro object container files taken apart: header, schema, blocks (Avro specification 1.12).
 
-The blocks are checked and decompressed here, whatever reads the records then.
+The blocks are checked and decompressed here, independent of the reader of the records.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AvroBlock:
 
 @dataclass(frozen=True, slots=True)
 class AvroHeader:
-    """What an Avro file begins with; its blocks start at byte `end`, each ends with `sync`."""
+    """The header of an Avro file; its blocks start at byte `end`, each ends with `sync`."""
 
     schema: Any  # an Avro schema in JSON: an object, a list or a name
     metadata: Mapping[str, str]
@@ -78,9 +78,9 @@ def parse_container(data: bytes, location: str, limits: Limits = DEFAULT_LIMITS)
 
 
 def parse_header(data: bytes, location: str) -> AvroHeader:
-    """Return the header that a file's first bytes are.
+    """Parse the header in a file's first bytes.
 
-    Raises CorruptFileError, naming `location`, for what is not Avro, or ends too early.
+    Raises CorruptFileError, naming `location`, for anything but Avro, or a truncated header.
     """
     if data[:4] != MAGIC:
         raise CorruptFileError(f"{location} is not an Avro file: its first bytes are {data[:4]!r}")
@@ -99,7 +99,7 @@ def parse_header(data: bytes, location: str) -> AvroHeader:
 
 @lru_cache(maxsize=64)
 def _parsed_schema(text: str) -> Any:
-    """Return a schema, which nobody changes: the files of one table have few."""
+    """Return a schema, which must not be changed: it is cached, as a table's files share few."""
     return json.loads(text)
 
 

@@ -1,7 +1,7 @@
-"""Whether the numbers that an Avro block claims can be true, before a decoder believes them.
+"""Check the numbers that an Avro block claims before a decoder relies on them.
 
-Decoders set memory aside for as many records as a block claims. Most records take a byte a
-column, so that the block's size bounds their number; what takes no bytes is counted here.
+Decoders allocate memory for as many records as a block claims. Most records take a byte per
+column, so the block's size limits their number; values that take no bytes are counted here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SIZES = {"float": 4, "double": 8, "boolean": 1}
 def check_counts(
     fields: Iterable[AvroField], rows: int, records: Any, container: AvroContainer
 ) -> None:
-    """Raise CorruptFileError, naming the file, where `records` can't hold that many rows."""
+    """Raise CorruptFileError, naming the file, if `records` can't contain that many rows."""
     types = [field.type for field in fields]
     least = check_bytes(types, rows, len(records), container.location)
     if not least and rows > container.limits.empty_records:
@@ -37,9 +37,9 @@ def check_counts(
 
 
 def check_bytes(types: Iterable[AvroType], rows: int, size: int, location: str) -> int:
-    """Return what a record takes at least, in bytes.
+    """Return the minimum size of a record in bytes.
 
-    Raises CorruptFileError, naming the file, where so many rows take more than they have.
+    Raises CorruptFileError, naming the file, if that many rows exceed the size.
     """
     least = sum(map(least_bytes, types))
     if rows * least > size:
@@ -59,14 +59,14 @@ def _too_many(container: AvroContainer) -> CorruptFileError:
 
 
 def _fixed_bytes(kind: AvroType) -> int:
-    """Return how many bytes Arrow takes for a value's fixed parts, null or not."""
+    """Return the size of a value's fixed parts in Arrow, in bytes, null or not."""
     if kind.kind == "fixed":
         return kind.size
     return sum(_fixed_bytes(child.type) for child in kind.fields) if kind.kind == "record" else 0
 
 
 def _has_empty_items(kind: AvroType) -> bool:
-    """Return whether there is a list somewhere in it whose elements take no bytes."""
+    """Return whether the type contains a list whose elements take no bytes."""
     if kind.kind == "array" and not least_bytes(kind.fields[0].type):
         return True
     return any(_has_empty_items(child.type) for child in kind.fields)
@@ -75,11 +75,11 @@ def _has_empty_items(kind: AvroType) -> bool:
 def fixed_with_lengths(
     fields: tuple[AvroField, ...], container: AvroContainer
 ) -> tuple[AvroField, ...]:
-    """Return the fields as a manifest of Java holds them.
+    """Return the fields as encoded in Java's manifests.
 
     Java Iceberg up to 1.12 writes partition values of type `fixed` with a length before the bytes,
-    though its Avro schema says `fixed`, which has none. Such a file has Java's key
-    `iceberg.schema`, and its first block can be read with lengths to its last byte.
+    although its Avro schema has `fixed` without one. Such a file has Java's key `iceberg.schema`,
+    and its first block can be read with lengths to its last byte.
     """
     if JAVA_KEY not in container.metadata or not any(map(_is_fixed, fields)):
         return fields
@@ -101,7 +101,7 @@ def _is_fixed(field: AvroField) -> bool:
 
 
 class _Walk:
-    """Goes through records without making values, and counts the elements that take no bytes."""
+    """Walks through records without creating values, counting elements that take no bytes."""
 
     def __init__(self, records: Any, container: AvroContainer) -> None:
         self._data = bytes(records)
@@ -115,7 +115,7 @@ class _Walk:
         return self._offset == len(self._data)
 
     def rows(self, types: list[AvroType], rows: int) -> None:
-        """Walk over records of those fields."""
+        """Walk over records with these fields."""
         try:
             for _ in range(rows):
                 for kind in types:

@@ -1,4 +1,4 @@
-"""Avro data and delete files as batches that know their row positions."""
+"""Avro data and delete files as batches with their row positions."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class AvroReader:
         return sum(block.rows for block in self.container.blocks)
 
     def output_fields(self, request: ReadRequest) -> tuple[FileField, ...]:
-        """Return the wanted top-level columns whole: their records are decoded as one."""
+        """Return the selected top-level columns completely: a record is decoded as one."""
         return tuple(f for f in request.fields if request.leaves.intersection(f.leaves))
 
     def batches(self, request: ReadRequest) -> Iterator[FileBatch]:
         """Yield the rows of the blocks in the range.
 
-        A block is where the sync marker before it starts, the first one at byte 0, so that
-        splits at any offsets read every block once. Positions count from the file's start,
-        which is why the whole file is taken apart.
+        A block belongs to the offset of the sync marker before it, the first one to byte 0, so that
+        splits at any offsets read every block once. Positions count from the file's start, so all
+        blocks of the file are parsed.
         """
         names = {field.name for field in self.output_fields(request)}
         columns = [field for field in self.fields if field.name in names]
@@ -69,7 +69,7 @@ class AvroReader:
             first_row += rows.num_rows
 
     def rows_in(self, start: int, length: int) -> tuple[int, int] | None:  # noqa: ARG002 (the port's)
-        """Return None: blocks are found by reading the file."""
+        """Return None: blocks are only known from reading the file."""
         return None
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ def open_avro(io: FileIO, path: str) -> AvroReader:
 def _portions(
     blocks: Sequence[AvroBlock], request: ReadRequest
 ) -> Iterator[tuple[int, list[AvroBlock]]]:
-    """Yield blocks in the range, neighbours together, with the position of their first row."""
+    """Yield adjacent blocks in the range together, with the position of their first row."""
     portion: list[AvroBlock] = []
     first_row = row = size = marker = 0
     for block in blocks:

@@ -31,7 +31,7 @@ _CODECS = {
 
 @dataclass(frozen=True, slots=True)
 class AvroLayout:
-    """What all files of one writer share."""
+    """The part of a file's layout that all files of one writer share."""
 
     record: Mapping[str, Any]
     target: pa.Schema
@@ -89,4 +89,4 @@ class AvroFileWriter:
         return WrittenFile(size, Metrics(self._rows))
 
     def abort(self) -> None:
-        """Give the file up; what was written stays until it is deleted."""
+        """Abandon the file; written data stays until it is deleted."""

@@ -92,7 +92,7 @@ def _encode_values(array: Array, kind: AvroType, name: str) -> Piece:
 
 
 def varints(numbers: Lengths) -> Piece:
-    """Encode whole numbers: zigzag, seven bits a byte, the lowest first."""
+    """Encode integers: zigzag, seven bits per byte, the lowest first."""
     # 300 is 600 in zigzag, 100 1011000 in bits: the low seven with the mark of more to come
     # (0xD8), then the rest (0x04).
     zigzag = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)

@@ -1,7 +1,7 @@
-"""What an Avro file says without its records: their schema, and how many there are.
+"""The head of an Avro file: the schema and the number of its records.
 
-Of a file that somebody else wrote only this is asked for. Blocks are passed over, whatever they
-take: what is held is a header and the start of a block.
+`add_files` needs no more of a file. Blocks are skipped, whatever their size: only a header and the
+start of a block are in memory.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class AvroHead:
 
 
 def avro_head(io: FileIO, path: str) -> AvroHead:
-    """Look at an Avro file's header and at where its blocks start.
+    """Read an Avro file's header and the starts of its blocks.
 
-    Raises CorruptFileError, NoSuchFileError, StorageError, and UnsupportedError for what could be
-    added and not be read, naming it.
+    Raises CorruptFileError, NoSuchFileError, StorageError, and UnsupportedError naming what could
+    be added but not read.
     """
     with reading(path), io.open(path) as file:
         size = file.seek(0, 2)
@@ -97,7 +97,7 @@ def _rows(
         after = file.read(SYNC_BYTES + _TWO_NUMBERS)
         if after[:SYNC_BYTES] != header.sync:
             raise CorruptFileError(f"{path} is damaged: no sync marker at byte {end}")
-        if header.codec == "null":  # of others the bytes are known once they are read
+        if header.codec == "null":  # the size of other blocks is only known after reading
             check_bytes(types, count, length, path)
         rows += count
         if rows > _MOST_ROWS:

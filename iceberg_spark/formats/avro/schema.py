@@ -64,15 +64,15 @@ def avro_record(struct: t.StructType, name: str) -> dict[str, Any]:
 def compatible_name(name: str) -> str:
     """Return a name that Avro allows: other characters become `_x<hexadecimal>`.
 
-    A leading digit gets an underscore before it. Source: Java's AvroSchemaUtil, which also leaves
-    letters beyond ASCII as they are: Avro's specification does not, and strict readers (avro-c in
-    DuckDB, iceberg-rust) refuse such a file.
+    A leading digit gets an underscore before it. Source: Java's AvroSchemaUtil, which also keeps
+    non-ASCII letters: Avro's specification does not, and strict readers (avro-c in DuckDB,
+    iceberg-rust) refuse such a file.
     """
     return "".join(_compatible(letter, index == 0) for index, letter in enumerate(name))
 
 
 def iceberg_struct(fields: Sequence[AvroField], location: str) -> t.StructType:
-    """Return the struct type that an Avro file's fields stand for.
+    """Return the struct type of an Avro file's fields.
 
     Raises CorruptFileError, naming `location`, for a field without an id.
     """
@@ -80,7 +80,7 @@ def iceberg_struct(fields: Sequence[AvroField], location: str) -> t.StructType:
 
 
 def decimal_bytes(precision: int) -> int:
-    """Return how many bytes hold every unscaled value of that many digits."""
+    """Return the number of bytes for every unscaled value of that many digits."""
     highest: int = 10**precision - 1
     return (highest.bit_length() + 8) // 8
 
@@ -171,9 +171,9 @@ def _map(kind: t.MapType, field: t.NestedField, taken: set[str]) -> Any:
 
 
 def _free(name: str, field: t.NestedField, taken: set[str]) -> str:
-    """Return a name for a type that no other has.
+    """Return an unused name for a type.
 
-    Java repeats a type by its name alone; PyIceberg can't read that, and nobody compares names.
+    Java repeats a type by its name alone, which PyIceberg can't read; no reader compares names.
     """
     free = name if name not in taken else f"{name}_{field.field_id}"
     taken.add(free)
@@ -190,7 +190,7 @@ def _compatible(letter: str, first: bool) -> str:
 
 
 def _utf16(letter: str) -> tuple[int, ...]:
-    """Return the UTF-16 units of a character: Java names each of them."""
+    """Return the UTF-16 units of a character: Java escapes each of them."""
     data = letter.encode("utf-16-be", "surrogatepass")
     return tuple(
         int.from_bytes(data[offset : offset + 2], "big") for offset in range(0, len(data), 2)

@@ -64,10 +64,10 @@ class AvroField:
 
 @dataclass(slots=True)
 class _Names:
-    """Named types that were seen, and those that are being read (for recursion), by full names.
+    """Named types by full name: those parsed, and those being parsed (to detect recursion).
 
-    `left` is how many more types there may be, `depth` how deep we are in the present one, `space`
-    the namespace that names have which say none. Source: Avro specification, "Names".
+    `left` is the number of types still allowed, `depth` the current nesting, `space` the namespace
+    of names without one. Source: Avro specification, "Names".
     """
 
     location: str
@@ -83,9 +83,9 @@ def parse_record(
 ) -> tuple[AvroField, ...]:
     """Return the top-level fields of an Avro schema in JSON.
 
-    Raises CorruptFileError where it is not a legal record schema, or has more types than the
-    limits allow; UnsupportedError for a union of several types or a recursive type, which no
-    Iceberg file has.
+    Raises CorruptFileError if it is not a valid record schema, or has more types than the
+    limits allow; UnsupportedError for a union of several types or a recursive type, which
+    Iceberg files never have.
     """
     try:
         top = _parse(schema, _Names(location, limits.avro_types))
@@ -101,7 +101,7 @@ def parse_record(
 def inline_records(
     fields: tuple[AvroField, ...], field_ids: Collection[int]
 ) -> tuple[AvroField, ...]:
-    """Put the fields of the required records with those ids in their place, with dotted names."""
+    """Replace the required records with these ids by their fields, with dotted names."""
     out: list[AvroField] = []
     for member in fields:
         if (
@@ -120,7 +120,7 @@ def inline_records(
 
 
 def least_bytes(kind: AvroType) -> int:
-    """Return how many bytes a value of the type takes at least."""
+    """Return the minimum size of a value of the type in bytes."""
     if kind.optional:
         return 1
     match kind.kind:

@@ -68,7 +68,7 @@ def _compressor(codec: str) -> tuple[str, Callable[[bytes], bytes]]:
 
 
 def _blocks(table: Table, fields: tuple[AvroField, ...]) -> Iterator[tuple[int, bytes]]:
-    """Encode rows and cut them where a block is full."""
+    """Encode rows and split them into full blocks."""
     columns = {field.name: concat(table.column(index)) for index, field in enumerate(fields)}
     piece = encode_record(columns, fields, table.num_rows)
     ends = np.cumsum(piece.lengths)

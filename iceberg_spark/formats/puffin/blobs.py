@@ -1,4 +1,4 @@
-"""What a Puffin file says of its blobs, and blobs that are to be written (puffin-spec)."""
+"""Blobs in a Puffin file, and new blobs (puffin-spec)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ MAGIC = b"PFA1"
 LZ4, ZSTD = "lz4", "zstd"
 CREATED_BY = "created-by"
 UNKNOWN = -1
-"""The snapshot id and sequence number of a blob that is written before its snapshot is known."""
+"""The snapshot id and sequence number of a blob written before its snapshot exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlobMetadata:
-    """One blob: `offset` and `length` in bytes, as it is stored; `fields` are column ids."""
+    """One blob: `offset` and `length` in stored bytes; `fields` are column ids."""
 
     type: str
     fields: tuple[int, ...]

@@ -36,15 +36,15 @@ def to_bytes(positions: PositionSet) -> bytes:
 def from_bytes(data: bytes, where: str, *, rows: int, cardinality: int) -> PositionSet:
     """Return the positions of a deletion vector that are below `rows`.
 
-    Java reads on where a vector has positions past its data file's end, and so does this.
-    Raises CorruptFileError naming `where` for another length, magic, checksum or number of
-    positions, and for what is no bitmap.
+    Java tolerates positions past the end of the data file, and so does this. Raises
+    CorruptFileError naming `where` for a wrong length, magic, checksum or number of positions,
+    and for an invalid bitmap.
     """
     length = int.from_bytes(data[:_LENGTH], "big")
     if len(data) < _LENGTH + len(_MAGIC) + _CRC or length != len(data) - _LENGTH - _CRC:
         raise CorruptFileError(
-            f"{where} is no deletion vector: it says it has {length} bytes, and "
-            f"{max(0, len(data) - _LENGTH - _CRC)} are there"
+            f"{where} is not a deletion vector: its length field is {length} bytes, but it has "
+            f"{max(0, len(data) - _LENGTH - _CRC)}"
         )
     vector = memoryview(data)[_LENGTH:-_CRC]
     if vector[: len(_MAGIC)] != _MAGIC:

@@ -19,9 +19,9 @@ _COMPRESSED = 1
 
 
 def read_short_footer(io: FileIO, path: str) -> PuffinFile | None:
-    """Return what `read_footer` does where that takes one read, None where the footer is longer.
+    """Return the result of `read_footer` if one read is enough, None for a longer footer.
 
-    The mark at a long file's beginning is not looked at.
+    The magic at the start of a long file is not checked.
     """
     with io.open(path) as file:
         size = file.seek(0, 2)
@@ -30,10 +30,10 @@ def read_short_footer(io: FileIO, path: str) -> PuffinFile | None:
 
 
 def read_footer(io: FileIO, path: str) -> PuffinFile:
-    """Return what a Puffin file says of its blobs.
+    """Return the footer of a Puffin file.
 
-    Raises CorruptFileError naming the file where it is none, is cut off, or describes blobs
-    outside of itself; UnsupportedError for flags of a later specification; NoSuchFileError.
+    Raises CorruptFileError naming the file if it is not Puffin, is truncated, or has blobs outside
+    of itself; UnsupportedError for flags of a later specification; NoSuchFileError.
     """
     with io.open(path) as file:
         size = file.seek(0, 2)
@@ -94,7 +94,7 @@ def read_blob(io: FileIO, path: str, blob: BlobMetadata) -> bytes:
 
 
 def read_range(file: BinaryIO, path: str, offset: int, length: int) -> bytes:
-    """Return bytes of an open file: what is not in it is a CorruptFileError that names it."""
+    """Return bytes of an open file. Raises CorruptFileError naming it for bytes past its end."""
     if offset < 0 or length < 0 or offset + length > _within(file, length):
         raise CorruptFileError(f"{path} has no {length} bytes from byte {offset} on")
     file.seek(offset)
@@ -112,9 +112,9 @@ def _within(file: BinaryIO, length: int) -> int:
 
 
 def _tail(file: BinaryIO, path: str, size: int, *, allow_second_read: bool = True) -> bytes | None:
-    """Return the end of a file with the whole footer, by one read or two.
+    """Return the end of a file with its footer, by one read or two.
 
-    Without `allow_second_read` None where it would take two.
+    Without `allow_second_read` None if it would take two.
     """
     start = max(0, size - PUFFIN.tail_bytes)
     tail = read_range(file, path, start, size - start)
@@ -128,7 +128,7 @@ def _tail(file: BinaryIO, path: str, size: int, *, allow_second_read: bool = Tru
 
 def _payload(stored: bytes, flags: bytes, path: str, limits: Limits) -> bytes:
     if flags[0] & ~_COMPRESSED or any(flags[1:]):
-        raise UnsupportedError(f"{path} has Puffin flags {flags.hex()} that are not known")
+        raise UnsupportedError(f"{path} has unknown Puffin flags {flags.hex()}")
     if not flags[0]:
         return stored
     try:

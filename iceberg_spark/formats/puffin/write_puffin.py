@@ -30,10 +30,10 @@ _NO_FLAGS = bytes(4)
 def write_puffin(
     io: FileIO, path: str, blobs: Iterable[NewBlob], properties: Mapping[str, str] | None = None
 ) -> PuffinFile:
-    """Write a file of blobs, which are taken one by one, and return what its footer says.
+    """Write a file of blobs, which are consumed one by one, and return its footer.
 
-    `created-by` is set where `properties` don't. Raises InvalidInputError for a codec that is
-    not written, StorageError.
+    `created-by` is set unless `properties` have it. Raises InvalidInputError for an unsupported
+    codec, StorageError.
     """
     named = {CREATED_BY: _us(), **(properties or {})}
     written: list[BlobMetadata] = []

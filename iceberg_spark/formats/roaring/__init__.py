@@ -1,6 +1,6 @@
-"""Sets of positions as bytes: 64-bit roaring bitmaps, as deletion vectors hold them.
+"""Sets of positions as bytes: the 64-bit roaring bitmaps of deletion vectors.
 
 Source: RoaringFormatSpec, "Extension for 64-bit Implementations"; specification, "Deletion
-Vectors". A bitmap for each upper half of 64 bits, in it a container for each 65,536 positions:
-numbers, words, or runs. Containers of a form are taken together, and become words straight.
+Vectors". Each upper half of 64 bits has a bitmap, with a container for each 65,536 positions:
+numbers, words, or runs. Containers of one form are decoded together, directly to words.
 """

@@ -1,4 +1,4 @@
-"""Roaring bitmaps made into sets of positions."""
+"""Decode roaring bitmaps to sets of positions."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _ALL = np.uint64(2**64 - 1)
 def from_roaring(
     data: bytes | memoryview, *, below: int | None = None, count: int | None = None
 ) -> PositionSet:
-    """Return the set that bytes hold. Raises CorruptFileError where they are not what they say.
+    """Return the set of serialized positions. Raises CorruptFileError for malformed bytes.
 
-    Positions that are not `below` a number are left out: bytes may claim many more of them than
-    there is memory for. `count` is how many positions there have to be, those included.
+    Only positions `below` a number are returned: bytes may claim more positions than fit in memory.
+    `count` is the expected number of positions, including those left out.
     """
     reader = _Reader(memoryview(data))
     sets: list[PositionSet] = []
@@ -91,7 +91,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bitmap:
-    """A bitmap of 32 bits: what containers it has, their form, and where each lies in `data`."""
+    """A bitmap of 32 bits: its containers, their form, and their position in `data`."""
 
     data: memoryview
     chunks: Positions
@@ -129,7 +129,7 @@ def _bitmap(reader: _Reader) -> _Bitmap:
 
 
 def _sizes(reader: _Reader, counts: Positions, forms: Any) -> Positions:
-    """Return the bytes of each container; one of runs begins with how many it has."""
+    """Return the bytes of each container; one of runs starts with their number."""
     sizes = np.where(forms == _WORDS, 8 * WORDS, 2 * counts)
     offset, before = reader.offset, 0
     for container in np.flatnonzero(forms == _RUNS).tolist():
@@ -195,7 +195,7 @@ def _of_runs(bitmap: _Bitmap, mine: Positions) -> PositionSet:
 
 
 def _run_words(first: Positions, last: Positions, containers: int) -> Words:
-    """Return the words of runs, which ascend and don't meet: their ends, and what lies between."""
+    """Return the words of runs, which ascend and don't touch: their ends and the words between."""
     words = np.zeros(containers * WORDS, np.uint64)
     if not len(first):
         return words
@@ -218,7 +218,7 @@ def _run_words(first: Positions, last: Positions, containers: int) -> Words:
 
 
 def _dense(bitmap: _Bitmap, mine: Positions, words: Words) -> PositionSet:
-    """Return the set of all words of some containers, which have as many positions as they say."""
+    """Return the set of the words of some containers, after checking their number of positions."""
     flat = words.ravel()
     actual = bit_counts(flat).reshape(-1, WORDS).sum(axis=1)
     for container in np.flatnonzero(actual != bitmap.counts[mine])[:1].tolist():
@@ -230,7 +230,7 @@ def _dense(bitmap: _Bitmap, mine: Positions, words: Words) -> PositionSet:
 
 
 def _parts(bitmap: _Bitmap, mine: Positions, *, singly: bool = False) -> Iterator[memoryview]:
-    """Yield the bytes of some containers; those of neighbours are one unless asked `singly`."""
+    """Yield the bytes of some containers; those of neighbours together unless `singly`."""
     gaps = np.flatnonzero(np.diff(mine) != 1) + 1
     bounds = range(len(mine) + 1) if singly else [0, *gaps.tolist(), len(mine)]
     begins, ends = bitmap.begins[mine].tolist(), bitmap.ends[mine].tolist()

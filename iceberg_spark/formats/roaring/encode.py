@@ -1,4 +1,4 @@
-"""Sets of positions made into roaring bitmaps."""
+"""Encode sets of positions as roaring bitmaps."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _bitmap(places: Positions, words: Words) -> list[bytes]:
 
 
 class _Containers:
-    """The words of a bitmap, and what containers of a form are made of them."""
+    """The words of a bitmap, and their encoding as containers of each form."""
 
     def __init__(self, places: Positions, words: Words, begins: Words, container: Positions):
         self._places, self._words, self._begins, self._container = places, words, begins, container
@@ -79,10 +79,10 @@ class _Containers:
         return self._positions(chosen, self._words).astype("<u2").tobytes()
 
     def as_runs(self, chosen: Any, runs: Positions) -> bytes:
-        """Return for each container how many runs it has, and where each begins and how it goes on.
+        """Return for each container the number of its runs, their starts and their lengths.
 
-        A run ends where the position after it is in no set, or in another container: as many ends
-        as begins, in the same order.
+        A run ends if the next position is not in the set, or is in another container: there are as
+        many ends as starts, in the same order.
         """
         if not chosen.any():
             return b""
@@ -122,7 +122,7 @@ def _run_ends(places: Positions, words: Words) -> Words:
 
 
 def _in_order(*forms: tuple[Any, bytes, Positions]) -> list[bytes]:
-    """Return the containers' bytes in their order; a form's are one after the other."""
+    """Return the containers' bytes in their order; those of one form are adjacent."""
     alone = [data for chosen, data, _ in forms if chosen.all()]
     if alone:
         return alone

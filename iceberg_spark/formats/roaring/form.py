@@ -11,6 +11,6 @@ POSITIONS = 1 << 16
 MOST_NUMBERS = 4096
 """Positions up to which a container is numbers, if it isn't runs; above it is words."""
 OFFSETS_FROM = 4
-"""Containers from which a bitmap with runs says where each begins."""
+"""Number of containers from which a bitmap with runs has offsets."""
 KEY_SHIFT = 26
 """2**26 words have the same upper half."""

@@ -107,7 +107,7 @@ def test_metadata_that_lies_is_refused(data: str, tmp_path: Path, change: dict, 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"content_offset": 5}, "is no deletion vector"),
+        ({"content_offset": 5}, "is not a deletion vector"),
         ({"content_offset": 10**6}, "ends"),
         ({"content_offset": -3}, "has no"),
         ({"content_size_in_bytes": 2**50}, "has no"),
