@@ -7,6 +7,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     "README.md",
+    "docs/tutorial.md",
     "docs/reading.md",
     "docs/writing.md",
     "docs/cdc.md",

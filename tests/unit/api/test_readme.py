@@ -28,7 +28,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders.append(pa.table({"id": [1, 2], "item": ["tea", "milk"], "amount": [4.5, 1.2]}))
 
 
-ALL_WITH_SPARK = ("docs/settings.md", "docs/sql.md")
+ALL_WITH_SPARK = ("docs/settings.md", "docs/sql.md", "docs/tutorial.md")
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in ALL_WITH_SPARK])
