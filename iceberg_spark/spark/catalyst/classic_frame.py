@@ -36,10 +36,10 @@ def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
 def selected(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
     """Return expressions over the frame, each an SQL text: `selectExpr`, in few round trips."""
     texts = [without_variables(text) for text in texts]
-    given = java_texts(frame.sparkSession, texts)
-    if given is None:
+    java = java_texts(frame.sparkSession, texts)
+    if java is None:
         return frame.selectExpr(*texts)
-    return DataFrame(_java(frame).selectExpr(given), frame.sparkSession)
+    return DataFrame(_java(frame).selectExpr(java), frame.sparkSession)
 
 
 def read_parquet(
@@ -107,8 +107,8 @@ def alias_of(frame: DataFrame) -> str | None:
         return str(plan.identifier().name())
     output = plan.output()
     shared: str | None = None
-    for place in range(output.size()):
-        qualifier = str(output.apply(place).qualifier().mkString(_BETWEEN))
+    for index in range(output.size()):
+        qualifier = str(output.apply(index).qualifier().mkString(_BETWEEN))
         if not qualifier or shared not in (None, qualifier):
             return None
         shared = qualifier
@@ -154,8 +154,8 @@ def _told_alias(frame: DataFrame) -> str | None:
 
 def _plans_of_same_columns(frame: DataFrame) -> Iterator[Any]:
     """Yield the plan of a frame over Connect, then those below it that have its columns."""
-    whole: Any = frame
-    plan = whole._plan
+    inside: Any = frame
+    plan = inside._plan
     while plan is not None:
         yield plan
         plan = plan._child if type(plan).__name__ in _KEEP_COLUMNS else None

@@ -94,6 +94,6 @@ def _plan(frame: DataFrame) -> Any:
 
 def _seq(session: SparkSession, values: Sequence[Any]) -> Any:
     """Return values as an immutable sequence of Scala's."""
-    made = java_list(session, values)
+    java = java_list(session, values)
     as_scala = java_static(session, "scala.jdk.javaapi.CollectionConverters", "asScala")
-    return as_scala(made).toSeq()
+    return as_scala(java).toSeq()

@@ -76,10 +76,10 @@ def function_text(name: str, arguments: Sequence[str]) -> str:
     """Return a call as SQL writes it: `=` is between its arguments."""
     folded = name.lower()
     match arguments:
-        case (one,) if folded in _BEHIND:
-            return f"({one} {_BEHIND[folded]})"
-        case (one,) if folded in _BEFORE:
-            return f"({_BEFORE[folded]} {one})"
+        case (operand,) if folded in _BEHIND:
+            return f"({operand} {_BEHIND[folded]})"
+        case (operand,) if folded in _BEFORE:
+            return f"({_BEFORE[folded]} {operand})"
         case (left, right) if folded in _INFIX:
             return f"({left} {folded.upper()} {right})"
         case (_,) if folded == "in":
@@ -119,10 +119,16 @@ def string_text(spark: SparkSession, value: str) -> str:
     if not dialect.raw_texts:
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
-    signs = "'" if dialect.quoted_names else "'\""
+    quotes = "'" if dialect.quoted_names else "'\""
     escapes = (len(value) - len(value.rstrip("\\"))) % 2  # the sign behind would be of the text
-    sign = None if escapes else next((one for one in signs if one not in value), None)
-    return f"CAST(X'{value.encode().hex()}' AS STRING)" if sign is None else sign + value + sign
+    quote_character = (
+        None if escapes else next((quote for quote in quotes if quote not in value), None)
+    )
+    return (
+        f"CAST(X'{value.encode().hex()}' AS STRING)"
+        if quote_character is None
+        else quote_character + value + quote_character
+    )
 
 
 class _Nodes:
@@ -158,13 +164,13 @@ class _Nodes:
                 raise UnsupportedError(f"A column with {kind} can't be said as SQL: write it so")
 
     def _call(self, name: str, arguments: Sequence[Any]) -> str:
-        texts = [self.text(one) for one in arguments]
+        texts = [self.text(argument) for argument in arguments]
         if name.lower() == _STRUCT:
             texts = [
-                field_text(text, list(map(str, _items(one.name()))))
-                if _class_name(one) == "Alias"
+                field_text(text, list(map(str, _items(argument.name()))))
+                if _class_name(argument) == "Alias"
                 else text
-                for text, one in zip(texts, arguments, strict=True)
+                for text, argument in zip(texts, arguments, strict=True)
             ]
         return function_text(name, texts)
 
@@ -176,11 +182,11 @@ class _Nodes:
         return cast_text(self.text(node.child()), name, tries=tries)
 
     def _case(self, node: Any) -> str:
-        given = []
+        branches = []
         for branch in _items(node.branches()):
-            given += [self.text(branch._1()), self.text(branch._2())]
+            branches += [self.text(branch._1()), self.text(branch._2())]
         rest = node.otherwise()
-        return _case_text([*given, *([self.text(rest.get())] if rest.isDefined() else [])])
+        return _case_text([*branches, *([self.text(rest.get())] if rest.isDefined() else [])])
 
     def _leaf(self, node: Any) -> str:
         column = java_packages(self._spark).org.apache.spark.sql.Column(node)
@@ -214,8 +220,8 @@ def _is_instant(kind: Any) -> bool:
     return str(kind.typeName()) == "timestamp"
 
 
-def _items(found: Any) -> list[Any]:
-    return [found.apply(place) for place in range(found.size())]
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(index) for index in range(sequence.size())]
 
 
 class _Messages:
@@ -260,11 +266,11 @@ class _Messages:
         return name_text(self._names.of_source(parts) if is_own else parts)
 
     def _call(self, name: str, arguments: Sequence[Any]) -> str:
-        texts = [self.text(one) for one in arguments]
+        texts = [self.text(argument) for argument in arguments]
         if name.lower() == _STRUCT:
             texts = [
-                field_text(text, one.alias.name) if one.HasField("alias") else text
-                for text, one in zip(texts, arguments, strict=True)
+                field_text(text, argument.alias.name) if argument.HasField("alias") else text
+                for text, argument in zip(texts, arguments, strict=True)
             ]
         return function_text(name, texts)
 

@@ -97,8 +97,8 @@ def bloom_filter_of(
 
     `key` are the numbers of the relation and of the column; `having` are about that relation.
     """
-    columns = java_list(plan.session, [one.column for one in having])
-    values = java_list(plan.session, [one.values for one in having])
+    columns = java_list(plan.session, [key_filter.column for key_filter in having])
+    values = java_list(plan.session, [key_filter.values for key_filter in having])
     return plan.query.bloomOf(*key, columns, values, size.items, size.bits, size.name)
 
 

@@ -44,13 +44,13 @@ class MergeNames:
 
         Raises InvalidSchemaError for a column that is there twice.
         """
-        found: dict[str, str] = {}
+        assignments: dict[str, str] = {}
         for column, text in values.items():
             name = self._without_table(column)
-            if name in found:
+            if name in assignments:
                 raise InvalidSchemaError(f"Column '{column}' gets a value twice")
-            found[name] = text
-        return found
+            assignments[name] = text
+        return assignments
 
     def _without_table(self, column: str) -> str:
         if self.fold(column) in self.columns:  # whatever dots its name has

@@ -74,22 +74,22 @@ def joined_columns(
     join is small enough to broadcast. Nothing is left out below a node that is not deterministic:
     a random value of a row depends on the rows before it.
     """
-    found: dict[tuple[RelationColumn, RelationColumn], JoinedColumns] = {}
+    joined: dict[tuple[RelationColumn, RelationColumn], JoinedColumns] = {}
 
     def needed(leaf: Node, equal: _Equal) -> None:
         column = _column(leaf, equal.column)
         for other, number in _origins(equal.side, equal.key):
             key = _column(other, number)
             if column and key and column.kind == key.kind and leaf is not other:
-                before = found.get((column, key), JoinedColumns(column, key))
-                found[column, key] = replace(
+                before = joined.get((column, key), JoinedColumns(column, key))
+                joined[column, key] = replace(
                     before,
                     at_once=before.at_once or equal.at_once,
                     is_built=before.is_built or equal.is_built,
                 )
 
     _Descent(needed, is_broadcast).go(root, ())
-    return list(found.values())
+    return list(joined.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,9 +106,9 @@ class _Descent:
         """
         if not node.children:
             own = node.ids
-            for each in equal:
-                if each.column in own:
-                    self.needed(node, each)
+            for pair in equal:
+                if pair.column in own:
+                    self.needed(node, pair)
             return
         match node.kind:
             case _ if not node.is_deterministic:
@@ -120,15 +120,17 @@ class _Descent:
                     node.children, own_pairs, builds, reversed(builds), strict=True
                 ):
                     passed = [
-                        replace(one, at_once=one.at_once and other, is_built=one.is_built or built)
-                        for one in _with_same(node, equal)
+                        replace(
+                            pair, at_once=pair.at_once and other, is_built=pair.is_built or built
+                        )
+                        for pair in _with_same(node, equal)
                     ]
                     self.go(child, (*passed, *pairs))
             case kind if kind in _BY_ROW or kind == "Aggregate":
                 passed = [
-                    replace(each, column=below, at_once=each.at_once and kind != "Aggregate")
-                    for each in equal
-                    if (below := _below(node, each.column)) is not None
+                    replace(pair, column=below, at_once=pair.at_once and kind != "Aggregate")
+                    for pair in equal
+                    if (below := _below(node, pair.column)) is not None
                 ]
                 self._go_on(node, passed)
             case _:
@@ -141,18 +143,18 @@ class _Descent:
 
 def _with_same(join: Node, equal: Sequence[_Equal]) -> list[_Equal]:
     """Return pairs, and for each one of every column that a join says to be equal to its own."""
-    found = list(equal)
+    pairs = list(equal)
     if equal and join.join_type in _EQUAL_VALUES:
-        for one, other in join.equalities:
-            for mine, theirs in ((one, other), (other, one)):
-                found += [replace(each, column=theirs) for each in equal if each.column == mine]
-    return found
+        for left, right in join.equalities:
+            for mine, theirs in ((left, right), (right, left)):
+                pairs += [replace(pair, column=theirs) for pair in equal if pair.column == mine]
+    return pairs
 
 
 def _broadcast_sides(join: Node, is_broadcast: Callable[[Node], bool]) -> tuple[bool, bool]:
     left, right = _BUILDS.get(join.join_type, (False, False))
-    one, other = join.children
-    return left and is_broadcast(one), right and is_broadcast(other)
+    left_child, right_child = join.children
+    return left and is_broadcast(left_child), right and is_broadcast(right_child)
 
 
 def _own_pairs(join: Node, builds: tuple[bool, bool]) -> tuple[list[_Equal], list[_Equal]]:
@@ -161,8 +163,8 @@ def _own_pairs(join: Node, builds: tuple[bool, bool]) -> tuple[list[_Equal], lis
     drops_left, drops_right = _DROPS.get(join.join_type, (False, False))
     of_left: list[_Equal] = []
     of_right: list[_Equal] = []
-    for one, other in join.equalities:
-        for mine, theirs in ((one, other), (other, one)):
+    for left_column, right_column in join.equalities:
+        for mine, theirs in ((left_column, right_column), (right_column, left_column)):
             if drops_left:
                 of_left.append(_Equal(mine, right, theirs, builds[1], builds[0]))
             if drops_right:
@@ -187,13 +189,13 @@ def _origins(node: Node, column: int) -> Iterator[tuple[Node, int]]:
     kind = node.join_type
     equal: set[int] = set()
     if kind in _EQUAL_VALUES:
-        for one, other in node.equalities:
-            equal |= {one, other} if below in (one, other) else set()
+        for left_column, right_column in node.equalities:
+            equal |= {left_column, right_column} if below in (left_column, right_column) else set()
     left, right = node.children
-    for each in sorted(equal | {below}):
-        yield from _origins(left, each)
-    for each in sorted(equal | {below} if kind in _SHOWS_RIGHT else equal - {below}):
-        yield from _origins(right, each)
+    for origin in sorted(equal | {below}):
+        yield from _origins(left, origin)
+    for origin in sorted(equal | {below} if kind in _SHOWS_RIGHT else equal - {below}):
+        yield from _origins(right, origin)
 
 
 def _below(node: Node, column: int) -> int | None:

@@ -56,13 +56,13 @@ def planned_relation(
     """
     inside: Any = session
     java = inside._jsparkSession
-    types = [java.parseDataType(one.json()) for one in (kind, files.kind)]
-    given = [text for option in options.items() for text in option]
+    types = [java.parseDataType(struct.json()) for struct in (kind, files.kind)]
+    option_texts = [text for option in options.items() for text in option]
     maker: Any = compiled_object(session, _CLASS, __package__)
     plan = maker.relation(
         java,
         types[0],
-        _texts(session, given),
+        _texts(session, option_texts),
         types[1],
         _texts(session, files.cells),
         files.read_bytes,
@@ -80,7 +80,7 @@ def _statuses(session: SparkSession, listed: DataFrame | None) -> Any:
 
 def _texts(session: SparkSession, texts: Sequence[str]) -> Any:
     """Return an array of Java's of texts, which have some separator left to them."""
-    found = java_texts(session, texts)
-    if found is None:
+    java = java_texts(session, texts)
+    if java is None:
         raise ValueError("no character is free to part the paths of files")
-    return found
+    return java

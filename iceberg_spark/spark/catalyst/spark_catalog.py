@@ -242,9 +242,9 @@ class _TableCalls:
         )
 
     def _rows(self, request: str) -> Any:
-        wanted = json.loads(request)
-        filters = [parse_expression(condition) for condition in wanted["filters"]]
-        frames: Any = self.table.rows(wanted["columns"], filters)
+        query = json.loads(request)
+        filters = [parse_expression(condition) for condition in query["filters"]]
+        frames: Any = self.table.rows(query["columns"], filters)
         return java_list(frames[0].sparkSession, (frame._jdf for frame in frames))
 
     class Java:

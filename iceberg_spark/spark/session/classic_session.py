@@ -38,8 +38,8 @@ def session_key(session: object) -> str | None:
     Java's id of the session; over Connect PySpark has one.
     """
     java = getattr(session, "_jsparkSession", None)
-    found = getattr(session, "session_id", None) if java is None else java.sessionUUID()
-    return None if found is None else str(found)
+    key = getattr(session, "session_id", None) if java is None else java.sessionUUID()
+    return None if key is None else str(key)
 
 
 def master(session: SparkSession) -> str | None:
@@ -71,10 +71,10 @@ def local_property(session: SparkSession, name: str) -> str:
     Raises InvalidInputError where there is none.
     """
     context = _context(session)
-    found = None if context is None else context.getLocalProperty(name)
-    if found is None:
+    value = None if context is None else context.getLocalProperty(name)
+    if value is None:
         raise InvalidInputError(f"Spark has no '{name}' here: this is no batch of a stream")
-    return str(found)
+    return str(value)
 
 
 def java_version(session: SparkSession) -> str | None:
@@ -90,13 +90,15 @@ def all_settings(session: SparkSession) -> dict[str, str]:
     a character that is in none of them.
     """
     conf: Any = getattr(session.conf, "_jconf", None)
-    made = None if conf is None else conf.getAll()
-    separator = None if made is None else _free_separator([str(made.toString())])
-    if made is None or separator is None:
+    settings = None if conf is None else conf.getAll()
+    separator = None if settings is None else _free_separator([str(settings.toString())])
+    if settings is None or separator is None:
         return {str(key): str(value) for key, value in dict(session.conf.getAll).items()}
-    names, values = (str(each.mkString(separator)) for each in (made.keys(), made.values()))
-    found = dict(zip(names.split(separator), values.split(separator), strict=True))
-    return found if names else {}
+    names, values = (
+        str(texts.mkString(separator)) for texts in (settings.keys(), settings.values())
+    )
+    by_name = dict(zip(names.split(separator), values.split(separator), strict=True))
+    return by_name if names else {}
 
 
 def session_of_catalog(catalog: Any) -> SparkSession:
@@ -133,13 +135,13 @@ def _looked_up(packages: Any, name: str, *member: str) -> Any:
     return reduce(getattr, (*name.split("."), *member), packages)
 
 
-def hadoop_file_system(session: SparkSession, place: str) -> Any:
+def hadoop_file_system(session: SparkSession, path: str) -> Any:
     """Return the file system by which a classic session's relations read a place.
 
     Raises what Java raises where it has none.
     """
     settings = session._jsparkSession.sessionState().newHadoopConf()
-    address = java(session).net.URI.create(place)
+    address = java(session).net.URI.create(path)
     return _context(session)._jvm.org.apache.hadoop.fs.FileSystem.get(address, settings)
 
 
@@ -152,10 +154,10 @@ def frame_of_plan(session: SparkSession, plan: Any) -> DataFrame:
 
 def java_list(session: SparkSession, values: Iterable[Any]) -> Any:
     """Return a list of Java's, of a classic session; a round trip for each value."""
-    made = java_class(session, "java.util.ArrayList")()
+    java = java_class(session, "java.util.ArrayList")()
     for value in values:
-        made.add(value)
-    return made
+        java.add(value)
+    return java
 
 
 def java_texts(session: SparkSession, texts: Sequence[str]) -> Any:
@@ -193,7 +195,7 @@ def active_session_kept() -> Iterator[None]:
 
 def _free_separator(texts: Sequence[str]) -> str | None:
     """Return a character that is in none of the texts, None if each is in one."""
-    free = (each for each in _SEPARATORS if not any(each in text for text in texts))
+    free = (separator for separator in _SEPARATORS if not any(separator in text for text in texts))
     return next(free, None)
 
 

@@ -33,8 +33,8 @@ def stops_where_it_was() -> type:
         module = importlib.import_module("pyspark.sql.streaming.datasource")
     except ImportError:
         return object
-    found: type = module.SupportsTriggerAvailableNow
-    return found
+    kind: type = module.SupportsTriggerAvailableNow
+    return kind
 
 
 def read_limit(files: int | None, rows: int | None) -> object:

@@ -44,8 +44,8 @@ def compiled_object(session: SparkSession, name: str, package: str | None) -> An
 def _object(packages: Any, name: str, home: str) -> Any | None:
     try:
         loader, package = _compiled(packages, name, home)
-        found = loader.loadClass(f"{package}.{name}")
-        return found.getDeclaredConstructor(None).newInstance(None)
+        java_class = loader.loadClass(f"{package}.{name}")
+        return java_class.getDeclaredConstructor(None).newInstance(None)
     except (Py4JError, OSError):
         _log.warning("%s can't be compiled for this Spark", name, exc_info=True)
         return None

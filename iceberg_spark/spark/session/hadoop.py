@@ -32,8 +32,8 @@ class HadoopOfJava:
 
     def setting(self, prefix: str, name: str) -> str | None:
         """Return a setting of a store's file system; it may be a secret: never print."""
-        found = self._file_system(prefix)
-        value = None if found is None else found.getConf().get(name)
+        file_system = self._file_system(prefix)
+        value = None if file_system is None else file_system.getConf().get(name)
         return None if value is None else str(value)
 
     def _file_system(self, prefix: str) -> Any:

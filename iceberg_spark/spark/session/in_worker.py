@@ -31,5 +31,5 @@ def in_worker(function: Callable[P, R]) -> Callable[P, R]:
 def forget_archives() -> None:
     """Drop the archives among the places that modules were imported from."""
     cache = sys.path_importer_cache
-    for path in [path for path, found in cache.items() if isinstance(found, zipimporter)]:
+    for path in [path for path, importer in cache.items() if isinstance(importer, zipimporter)]:
         cache.pop(path, None)

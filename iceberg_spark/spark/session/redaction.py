@@ -20,9 +20,11 @@ def without_secrets(session: SparkSession, properties: Mapping[str, str]) -> dic
     An expression that only Java knows hides all of them.
     """
     settings = {_OF_OPTIONS: _OPTIONS_BY_DEFAULT, REDACTION: BY_DEFAULT}
-    hides = [_compiled(session.conf.get(name, default)) for name, default in settings.items()]
+    patterns = [_compiled(session.conf.get(name, default)) for name, default in settings.items()]
     return {
-        name: _HIDDEN if any(one.search(name) or one.search(value) for one in hides) else value
+        name: _HIDDEN
+        if any(pattern.search(name) or pattern.search(value) for pattern in patterns)
+        else value
         for name, value in properties.items()
     }
 

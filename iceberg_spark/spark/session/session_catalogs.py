@@ -28,12 +28,12 @@ def session_catalog(session: SparkSession, name: str) -> dict[str, str]:
 
 
 def _session_catalog(session: SparkSession, name: str) -> dict[str, str]:
-    found = prefixed_settings(session, f"{_PREFIX}{name}.")
-    is_hives = found.get("type", "hive") == "hive" and "catalog-impl" not in found
-    if is_hives and "uri" not in found and (found or has_spark_catalog(session, name)):
+    properties = prefixed_settings(session, f"{_PREFIX}{name}.")
+    is_hives = properties.get("type", "hive") == "hive" and "catalog-impl" not in properties
+    if is_hives and "uri" not in properties and (properties or has_spark_catalog(session, name)):
         metastore = session.conf.get(_METASTORE, None)
-        return found if metastore is None else {"type": "hive", **found, "uri": metastore}
-    return found
+        return properties if metastore is None else {"type": "hive", **properties, "uri": metastore}
+    return properties
 
 
 def load_session_catalog(session: SparkSession, name: str) -> Catalog:
@@ -72,12 +72,12 @@ def is_ours(session: SparkSession, name: str) -> bool:
 
 
 def _is_ours(session: SparkSession, name: str) -> bool:
-    kept_by = spark_catalog_class(session, name)
-    if kept_by not in (None, _JAVAS):
+    class_name = spark_catalog_class(session, name)
+    if class_name not in (None, _JAVAS):
         return False
     if is_defined(name):
         return True
-    found = session_catalog(session, name)
-    if not found:
-        return name == LOCAL_CATALOG and kept_by is None
-    return kept_by is None or is_kind_of_ours(found)
+    properties = session_catalog(session, name)
+    if not properties:
+        return name == LOCAL_CATALOG and class_name is None
+    return class_name is None or is_kind_of_ours(properties)

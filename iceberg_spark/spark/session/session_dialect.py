@@ -44,13 +44,13 @@ def session_dialect(session: SparkSession) -> Dialect:
 
 def _dialect(session: SparkSession) -> Dialect:
     ansi = str(session.conf.get(_ANSI)).lower() == "true"
-    given = _settings(session)
+    settings = _settings(session)
     return Dialect(
-        quoted_names=ansi and _is_on(given.get(_NAMES)),
-        raw_texts=_is_on(given.get(_RAW)),
+        quoted_names=ansi and _is_on(settings.get(_NAMES)),
+        raw_texts=_is_on(settings.get(_RAW)),
         ansi=ansi,
-        changed=tuple(sorted(key for key, value in given.items() if _changes(key, value))),
-        case_sensitive=_is_on(given.get(_CASE)),
+        changed=tuple(sorted(key for key, value in settings.items() if _changes(key, value))),
+        case_sensitive=_is_on(settings.get(_CASE)),
         is_replaced=lru_cache(_MOST_FUNCTIONS)(partial(_is_replaced, session)),
     )
 
@@ -58,10 +58,10 @@ def _dialect(session: SparkSession) -> Dialect:
 def _is_replaced(session: SparkSession, name: str) -> bool:
     """Return whether a function may be another than Spark's; a round trip or two."""
     try:
-        found = session.catalog.getFunction(name).className
+        class_name = session.catalog.getFunction(name).className
     except PySparkException:
         return True
-    return not (found or "").startswith(OWN_FUNCTIONS)
+    return not (class_name or "").startswith(OWN_FUNCTIONS)
 
 
 def _settings(session: SparkSession) -> dict[str, str]:

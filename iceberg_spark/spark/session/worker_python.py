@@ -55,5 +55,5 @@ def _what_it_lacks(python: str, shipped: tuple[str, ...]) -> str:
         return str(error)
     except subprocess.TimeoutExpired:
         return ""  # slow is not wrong
-    said = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
-    return "" if done.returncode == 0 else said[-1]
+    lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+    return "" if done.returncode == 0 else lines[-1]
