@@ -75,7 +75,7 @@ def native(
     plan = table.scan(metadata_columns=("_deleted",) if deleted else ()).plan_files()
     counts = np.array([len(task.delete_files) for task in plan])
     chosen = np.arange(len(plan)) if values else np.flatnonzero(counts)
-    dirty = find_files_with_deletes(plan, chosen, told_apart=values)
+    dirty = find_files_with_deletes(plan, chosen, has_file_values=values)
     assert not dirty.refused
     names = table.schema().column_names
     shown = [*names, "_deleted"] if deleted else names

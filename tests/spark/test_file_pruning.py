@@ -173,7 +173,7 @@ def test_a_failing_callback_leaves_the_plan_unchanged(
 def test_a_relation_that_is_forgotten_is_read_whole(
     frame: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prune_files, "marked_files", lambda _: None)
+    monkeypatch.setattr(prune_files, "registered_relation", lambda _: None)
     few = frame.where("id < 5")
     assert files(few) == 10 and few.count() == 5
 

@@ -100,7 +100,7 @@ public class FilePruning {
  * of the plan and of the subqueries that are left in it, each with the conditions and projections
  * directly above it, and calls Python once:
  *
- *   request: {"relations": [{"number": 0, "place": 0 (-1 in a subquery), "mark": "5f…",
+ *   request: {"relations": [{"number": 0, "leaf": 0 (-1 in a subquery), "mark": "5f…",
  *                            "columns": ["id", …] or null for all, "filters": [expression, …]}, …],
  *             "aggregates": [{"number": 0, "relations": [0, …],
  *                             "functions": [{"name": "count", "columns": ["id", …] or null for *}, …]}, …]}
@@ -243,7 +243,7 @@ final class Scans {
     /** A `MetadataAggregate` for each aggregate that metadata may answer, null for any other. */
     private final List aggregates = new ArrayList();
     private final boolean areAggregatesAnswered;
-    private int places;
+    private int leafCount;
 
     Scans(LogicalPlan plan, boolean areAggregatesAnswered) {
         this.areAggregatesAnswered = areAggregatesAnswered;
@@ -321,9 +321,9 @@ final class Scans {
     private void collect(LogicalPlan plan, List conditions, List used, boolean isProjected, boolean isOfQuery) {
         int first = leaves.size();
         if (plan.children().isEmpty()) {
-            Scan scan = Scan.of(plan, leaves.size(), isOfQuery ? places : -1, conditions, isProjected ? used : null);
+            Scan scan = Scan.of(plan, leaves.size(), isOfQuery ? leafCount : -1, conditions, isProjected ? used : null);
             leaves.add(scan == null ? (Object) plan : scan);
-            places += isOfQuery ? 1 : 0;
+            leafCount += isOfQuery ? 1 : 0;
         } else if (plan instanceof Filter) {
             Expression condition = ((Filter) plan).condition();
             // A random condition depends on the rows that it is evaluated for, so only the conjuncts
@@ -403,7 +403,7 @@ final class Scan {
     private final LogicalRelation original;
     private final PlannedFiles files;
     private final int number;
-    private final int place;
+    private final int leafIndex;
     private final boolean isExact;
     private final List conditions = new ArrayList();
     private final List used;
@@ -411,11 +411,11 @@ final class Scan {
     private LogicalRelation relation;
     private Expression keys;
 
-    private Scan(LogicalRelation original, PlannedFiles files, int number, int place, List conditions, List used) {
+    private Scan(LogicalRelation original, PlannedFiles files, int number, int leafIndex, List conditions, List used) {
         this.original = original;
         this.files = files;
         this.number = number;
-        this.place = place;
+        this.leafIndex = leafIndex;
         this.used = used;
         for (int i = 0; i < conditions.size(); i++) {
             Expression condition = (Expression) conditions.get(i);
@@ -428,14 +428,14 @@ final class Scan {
         this.relation = with(files.pruned(null, files.sizeInBytes()));
     }
 
-    static Scan of(LogicalPlan leaf, int number, int place, List conditions, List used) {
+    static Scan of(LogicalPlan leaf, int number, int leafIndex, List conditions, List used) {
         if (!(leaf instanceof LogicalRelation) || !(((LogicalRelation) leaf).relation() instanceof HadoopFsRelation)) {
             return null;
         }
         LogicalRelation relation = (LogicalRelation) leaf;
         Object location = ((HadoopFsRelation) relation.relation()).location();
         return location instanceof PlannedFiles
-                ? new Scan(relation, (PlannedFiles) location, number, place, conditions, used)
+                ? new Scan(relation, (PlannedFiles) location, number, leafIndex, conditions, used)
                 : null;
     }
 
@@ -473,7 +473,7 @@ final class Scan {
     java.util.Map described(int number, String mark) {
         java.util.Map described = new LinkedHashMap();
         described.put("number", Integer.valueOf(number));
-        described.put("place", Integer.valueOf(place));
+        described.put("leaf", Integer.valueOf(leafIndex));
         described.put("mark", ((HadoopFsRelation) original.relation()).options().apply(mark));
         described.put("columns", used == null ? null : usedColumns());
         List filters = new ArrayList();

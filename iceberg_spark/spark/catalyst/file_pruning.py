@@ -43,13 +43,13 @@ class Expression:
 class ScannedRelation:
     """A relation in an optimized plan.
 
-    `number` is its number in the request, `place` its number among the leaves of the plan; -1 if it
-    is in a subquery. `columns` are the names of the columns that
-    the plan uses, None for all. All of `filters` hold for each row that the plan uses.
+    `number` is its number in the request. `leaf_index` is its number among the leaves of the plan,
+    -1 in a subquery. `columns` are the names of the columns that the plan uses, None for all. All
+    of `filters` hold for each row that the plan uses.
     """
 
     number: int
-    place: int
+    leaf_index: int
     mark: str
     columns: frozenset[str] | None
     filters: tuple[Expression, ...]
@@ -86,7 +86,7 @@ class PrunedRelation:
 
     number: int
     used_bytes: int
-    kept: npt.NDArray[np.bool_] | None
+    mask: npt.NDArray[np.bool_] | None
 
 
 Choose: TypeAlias = Callable[[SparkSession, ScannedPlan, Any], None]
@@ -188,7 +188,7 @@ def parse_request(request: str) -> ScannedPlan:
     relations = (
         ScannedRelation(
             number=relation["number"],
-            place=relation["place"],
+            leaf_index=relation["leaf"],
             mark=relation["mark"],
             columns=None if relation["columns"] is None else frozenset(relation["columns"]),
             filters=tuple(map(parse_expression, relation["filters"])),
@@ -218,8 +218,8 @@ def parse_expression(node: Mapping[str, Any]) -> Expression:
 
 def _change(relation: PrunedRelation) -> str:
     files = "*"
-    if relation.kept is not None:
-        bits = np.packbits(relation.kept, bitorder="little")
+    if relation.mask is not None:
+        bits = np.packbits(relation.mask, bitorder="little")
         files = base64.b64encode(bits.tobytes()).decode()
     return f"{relation.number} {relation.used_bytes} {files}"
 

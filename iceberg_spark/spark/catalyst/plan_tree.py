@@ -13,12 +13,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
-    """A column of a leaf; `place` is the number of the leaf among all leaves of the plan.
+    """A column of a leaf; `leaf_index` is the number of the leaf among all leaves of the plan.
 
     `number` is the id that Spark gave the column, `kind` its Spark type.
     """
 
-    place: int
+    leaf_index: int
     number: int
     name: str
     kind: str
@@ -28,16 +28,16 @@ class RelationColumn:
 class Node:
     """A node of a plan.
 
-    `number` is its number among all nodes, `place` the number of a leaf among all leaves. `size` is
-    the size in bytes that Spark estimates. `equalities` are the pairs of columns that the condition
-    of a join compares by `=`. `passed` are the columns that a projection or an aggregate passes on,
-    by their ids above it; `grouped` are the columns that an aggregate groups by.
+    `number` is its number among all nodes, `leaf_index` the number of a leaf among all leaves.
+    `size` is the size in bytes that Spark estimates. `equalities` are the pairs of columns that the
+    condition of a join compares by `=`. `passed` are the columns that a projection or an aggregate
+    passes on, by their ids above it; `grouped` are the columns that an aggregate groups by.
     """
 
     kind: str
     number: int
     children: tuple[Node, ...]
-    place: int = -1
+    leaf_index: int = -1
     size: int = 0
     is_deterministic: bool = True
     join_type: str = ""
@@ -62,17 +62,17 @@ class Node:
 
 def tree_of(root: Mapping[str, Any]) -> Node:
     """Return the tree of a plan's JSON."""
-    numbers, places = count(), count()
+    numbers, leaf_indices = count(), count()
 
     def read(node: Mapping[str, Any]) -> Node:
         number = next(numbers)
         children = tuple(map(read, node["children"]))
-        place = -1 if children else next(places)
+        leaf_index = -1 if children else next(leaf_indices)
         return Node(
             kind=node["kind"],
             number=number,
             children=children,
-            place=place,
+            leaf_index=leaf_index,
             size=int(node.get("size", 0)),
             is_deterministic=node.get("deterministic", True),
             join_type=node.get("join_type", ""),
@@ -80,7 +80,7 @@ def tree_of(root: Mapping[str, Any]) -> Node:
             passed=dict(node.get("passed", ())),
             grouped=frozenset(node.get("grouped", ())),
             columns=tuple(
-                RelationColumn(place, column["id"], column["name"], column["type"])
+                RelationColumn(leaf_index, column["id"], column["name"], column["type"])
                 for column in node.get("columns", ())
             ),
         )

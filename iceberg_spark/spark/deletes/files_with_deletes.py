@@ -131,15 +131,19 @@ class _Pairs:
         return np.bincount(self.data[pairs], minlength=self.count) > 0
 
 
-def find_files_with_deletes(plan: ScanPlan, rows: Rows, *, told_apart: bool = False) -> Dirty:
-    """Group data files with deletes, given by their places in `plan.files`.
+def find_files_with_deletes(plan: ScanPlan, rows: Rows, *, has_file_values: bool = False) -> Dirty:
+    """Group data files by the kinds of their deletes.
 
-    Files with position deletes only, with equality deletes only and with both are groups of
-    their own, so that none pays for the others. Where relations have values of their files
-    (`told_apart`), a file without positions has no bits, which costs less than a union: then there
-    are groups with and without keys, and `rows` may have files without any deletes. Raises
-    CorruptFileError for an equality delete file without key columns or with one that no schema of
-    the table has.
+    Args:
+        plan: the files, and their delete files.
+        rows: indices of the data files in `plan.files`.
+        has_file_values: relations have values of their files. Then a file without position deletes
+            has an empty bitmap, which costs less than a union: only files with and without equality
+            deletes are groups of their own, and `rows` may include files without deletes.
+
+    Raises:
+        CorruptFileError: an equality delete file has no key columns, or one that no schema of the
+            table has.
     """
     pairs = _pairs(plan, rows)
     used = plan.deletes.delete_files(distinct(pairs.deletes).tolist())
@@ -149,10 +153,10 @@ def find_files_with_deletes(plan: ScanPlan, rows: Rows, *, told_apart: bool = Fa
     kept = np.ones(len(rows), np.bool_)
     kept[list(refused)] = False
     groups: list[DirtyFiles] = []
-    kinds = 2 * has_keys + (0 if told_apart else has_positions)
+    kinds = 2 * has_keys + (0 if has_file_values else has_positions)
     for kind in np.unique(kinds[kept]):
         members = np.flatnonzero(kept & (kinds == kind))
-        groups += _groups(plan, rows, members, pairs, used, told_apart)
+        groups += _groups(plan, rows, members, pairs, used, has_file_values)
     return Dirty(tuple(groups), {int(rows[at]): why for at, why in refused.items()})
 
 
@@ -230,7 +234,7 @@ def _groups(
     members: Rows,
     pairs: _Pairs,
     used: Mapping[int, DeleteFile],
-    told_apart: bool,
+    has_file_values: bool,
 ) -> Iterator[DirtyFiles]:
     """Yield one group, or two where sizes have to tell files apart and some have the same."""
     inside = np.isin(pairs.data, members)
@@ -247,7 +251,7 @@ def _groups(
         bool((inside & ~pairs.equality).any()),
         tuple(_key_deletes(plan, scope_of, used, int(sequences.max()), scopes[members])),
     )
-    if told_apart or not (group.needs_file or plan.context.reads_lineage):
+    if has_file_values or not (group.needs_file or plan.context.reads_lineage):
         yield group
         return
     sizes = plan.files.column("file_size_in_bytes").to_numpy()[group.rows]

@@ -24,8 +24,8 @@ from iceberg_spark.spark.catalyst.file_pruning import (
     answer_aggregate,
 )
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
-from iceberg_spark.spark.reading.marked_files import MarkedFiles
 from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
+from iceberg_spark.spark.reading.relation_registry import RegisteredRelation
 from iceberg_spark.spec import types as t
 
 _EXACT_BOUNDS = (
@@ -46,7 +46,7 @@ class _Unknown(Exception):
 class _Files:
     """The files of a relation of whose rows all are aggregated, by their paths."""
 
-    marked: MarkedFiles
+    registered: RegisteredRelation
     paths: pa.Array
     rows: int
 
@@ -69,28 +69,28 @@ def answer_aggregates(
 
 def _whole_files(scanned: ScannedRelation, filtered: FilteredPlan) -> _Files:
     """Return the files of a relation. Raises _Unknown if a filter leaves some rows of a file."""
-    marked = filtered.marked
-    if marked.shows_deleted_rows:
+    registered = filtered.registered
+    if registered.shows_deleted_rows:
         raise _Unknown
     if not scanned.filters:
-        return _Files(marked, marked.paths.combine_chunks(), marked.rows)
-    reader = PushedConditions(marked.columns, marked.plan.context.table_schema)
+        return _Files(registered, registered.paths.combine_chunks(), registered.rows)
+    reader = PushedConditions(registered.columns, registered.plan.context.table_schema)
     condition = reader.exact_predicate(scanned.filters)
-    metadata = marked.plan.metadata
+    metadata = registered.plan.metadata
     if condition is None or metadata is None:
         raise _Unknown
     row_filter = reader.variants.bind(condition)
     if of_columns(row_filter) != row_filter:
         raise _Unknown  # fields of variants choose files alone
-    context = replace(marked.plan.context, row_filter=row_filter)
+    context = replace(registered.plan.context, row_filter=row_filter)
     exact = plan(metadata, context.io, context)
-    of_relation = pc.is_in(exact.files.column("file_path"), marked.paths.combine_chunks())
+    of_relation = pc.is_in(exact.files.column("file_path"), registered.paths.combine_chunks())
     files = exact.files.filter(of_relation)
     for index in pc.unique(files.column("residual_index")).to_pylist():
         if exact.residuals[index] != ALWAYS_TRUE:
             raise _Unknown
     rows = pc.sum(files.column("record_count")).as_py() or 0
-    return _Files(marked, files.column("file_path").combine_chunks(), rows)
+    return _Files(registered, files.column("file_path").combine_chunks(), rows)
 
 
 def _value(function: AggregateFunction, files: Sequence[_Files]) -> Value:
@@ -113,10 +113,10 @@ def _value(function: AggregateFunction, files: Sequence[_Files]) -> Value:
 
 
 def _statistics(files: _Files, name: str, *, bounds: bool) -> ColumnStatistics:
-    field = files.marked.field(name)
+    field = files.registered.field(name)
     if field is None or (bounds and not isinstance(field.field_type, _EXACT_BOUNDS)):
         raise _Unknown
-    statistics = file_statistics(files.marked.plan, files.paths, field, bounds=bounds)
+    statistics = file_statistics(files.registered.plan, files.paths, field, bounds=bounds)
     if statistics is None:
         raise _Unknown
     return statistics

@@ -117,7 +117,7 @@ def change_frame(
 def _groups(files: list[_StepFile]) -> Iterator[list[_StepFile]]:
     pending: list[_StepFile] = []
     for file in files:
-        size = sum(each.size for each in pending) + file.size
+        size = sum(pending_file.size for pending_file in pending) + file.size
         if pending and (len(pending) >= CHANGES.task_files or size > CHANGES.task_bytes):
             yield pending
             pending = []
@@ -139,15 +139,15 @@ class _Read:
         io = self.request.context.io
         schema = self.request.schema
         expected = expected_arrow_schema(to_spark(schema))
-        for each in files:
-            for table in self._changes(io, each):
+        for file in files:
+            for table in self._changes(io, file):
                 plain = spark_batches(shown(self.request, table), schema, expected)
                 yield from self._with_keys(table, plain)
 
-    def _changes(self, io: FileIO, each: _StepFile) -> Iterator[pa.Table]:
+    def _changes(self, io: FileIO, step_file: _StepFile) -> Iterator[pa.Table]:
         context = replace(self.request.context, checks_texts=False)  # Spark's texts are any bytes
-        for rows, is_insert in changed_rows(context, io, each.file):
-            yield with_change(rows, is_insert, each.ordinal, each.snapshot_id)
+        for rows, is_insert in changed_rows(context, io, step_file.file):
+            yield with_change(rows, is_insert, step_file.ordinal, step_file.snapshot_id)
 
     def _with_keys(
         self, table: pa.Table, plain: Iterator[pa.RecordBatch]

@@ -27,19 +27,23 @@ class Choice:
 
     def is_as(self, other: Choice) -> bool:
         """Return whether both leave the same rows."""
-        if self.keys is None or other.keys is None or self.join.place != other.join.place:
+        if (
+            self.keys is None
+            or other.keys is None
+            or self.join.column_index != other.join.column_index
+        ):
             return False
         return bool(self.keys.values.equals(other.keys.values))
 
 
 @dataclass(slots=True, eq=False)
 class ChosenKeys:
-    """By the places of relations: what is known of their rows, and what is to be left out of them.
+    """By the number of a relation: the keys that limit its rows, and those to filter it by.
 
-    Keys that leave out rows at once, where these are joined, are known and not `filters`.
+    Keys that Spark meets at once, because it broadcasts the other side, are not in `filters`.
     """
 
-    known: dict[int, list[Choice]] = field(default_factory=dict)
+    by_table: dict[int, list[Choice]] = field(default_factory=dict)
     filters: dict[int, list[Choice]] = field(default_factory=dict)
 
 
@@ -48,49 +52,53 @@ def chosen_keys(tables: Sequence[JoinedTable]) -> ChosenKeys:
 
     Raises what planning and reading raise.
     """
-    kept, chosen = _KeptKeys(), ChosenKeys()
+    cache, chosen = _KeyCache(), ChosenKeys()
     for table in tables:
-        known = list(kept.choices(table, table.rows))
-        chosen.known[table.number] = known
-        by_spark = _by_spark(table, chosen, kept)
-        chosen.filters[table.number] = [one for one in (*known, *by_spark) if not one.join.at_once]
+        choices = list(cache.choices(table, table.rows))
+        chosen.by_table[table.number] = choices
+        by_spark = _by_spark(table, chosen, cache)
+        chosen.filters[table.number] = [
+            choice for choice in (*choices, *by_spark) if not choice.join.at_once
+        ]
     _keep_same_scans(tables, chosen)
     return chosen
 
 
-def share_of(known: Sequence[Choice]) -> float:
+def share_of(choices: Sequence[Choice]) -> float:
     """Return the share of rows that several choices leave together."""
-    return prod(one.share for one in known)
+    return prod(choice.share for choice in choices)
 
 
-def _by_spark(table: JoinedTable, chosen: ChosenKeys, kept: _KeptKeys) -> Iterator[Choice]:
+def _by_spark(table: JoinedTable, chosen: ChosenKeys, cache: _KeyCache) -> Iterator[Choice]:
     """Yield joins whose keys Spark should read first, and the other side's rows twice for that.
 
     Not for rows that Spark broadcasts: these are few, and the other side meets them at once.
     """
-    left = min((one.share for one in chosen.known[table.number]), default=1.0)
+    left = min((choice.share for choice in chosen.by_table[table.number]), default=1.0)
     for join in table.joins:
-        share = share_of(chosen.known[join.of.number])
+        share = share_of(chosen.by_table[join.of.number])
         cost = KEYS.job_cost + join.of.rows * KEYS.scan_cost
         pays = table.rows * left * (1 - share) >= cost and share <= KEYS.spark_share
-        if pays and not join.is_built and not kept.are_known(join.of):
+        if pays and not join.is_built and not cache.are_known(join.of):
             yield Choice(join, None, share)
 
 
 def _keep_same_scans(tables: Sequence[JoinedTable], chosen: ChosenKeys) -> None:
     """Leave scans alone that Spark does once, for several places, if these need other rows."""
-    for _, same in groupby(sorted(tables, key=lambda one: one.scan), lambda one: one.scan):
-        every = [chosen.filters[table.number] for table in same]
-        first, *others = every
+    for _, same in groupby(sorted(tables, key=lambda table: table.scan), lambda table: table.scan):
+        filter_lists = [chosen.filters[table.number] for table in same]
+        first, *others = filter_lists
         for other in others:
             pairs = zip(first, other, strict=False)
-            if len(first) != len(other) or not all(one.is_as(two) for one, two in pairs):
-                for each in every:
-                    each.clear()
+            if len(first) != len(other) or not all(
+                table.is_as(other_choice) for table, other_choice in pairs
+            ):
+                for filters in filter_lists:
+                    filters.clear()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Kept:
+class _TableKeys:
     """The keys of rows that stay, by field id, and their share of all rows, about."""
 
     share: float
@@ -98,10 +106,10 @@ class _Kept:
 
 
 @dataclass(slots=True, eq=False)
-class _KeptKeys:
+class _KeyCache:
     """Reads keys of relations as they are asked for, once each."""
 
-    _known: dict[int, _Kept | None] = field(default_factory=dict)
+    _by_table: dict[int, _TableKeys | None] = field(default_factory=dict)
 
     def choices(self, table: JoinedTable, rows: float) -> Iterator[Choice]:
         """Yield joins that leave out rows: for each column the best one, and the best one first.
@@ -110,45 +118,45 @@ class _KeptKeys:
         """
         best: dict[int, Choice] = {}
         for join in table.joins:
-            left = rows * min((one.share for one in best.values()), default=1.0)
-            kept = self._of(join.of, left)
-            keys = None if kept is None else kept.keys.get(join.key.field_id)
-            if kept is None or keys is None:
+            left = rows * min((choice.share for choice in best.values()), default=1.0)
+            table_keys = self._of(join.of, left)
+            keys = None if table_keys is None else table_keys.keys.get(join.key.field_id)
+            if table_keys is None or keys is None:
                 continue
-            share = max(kept.share, len(keys) / max(table.rows, 1))
+            share = max(table_keys.share, len(keys) / max(table.rows, 1))
             before = best.get(join.column.field_id)
             if share <= (KEYS.share if before is None else before.share / 2):
-                found = Choice(join, RowKeys(join.column, keys.values), share)
-                best[join.column.field_id] = found
-        yield from sorted(best.values(), key=lambda one: one.share)
+                choice = Choice(join, RowKeys(join.column, keys.values), share)
+                best[join.column.field_id] = choice
+        yield from sorted(best.values(), key=lambda choice: choice.share)
 
     def are_known(self, table: JoinedTable) -> bool:
         """Return whether keys of a relation have been read."""
-        return self._known.get(table.number) is not None
+        return self._by_table.get(table.number) is not None
 
-    def _of(self, table: JoinedTable, rows: float) -> _Kept | None:
+    def _of(self, table: JoinedTable, rows: float) -> _TableKeys | None:
         """Return the keys of a relation's rows that stay.
 
         None where reading them doesn't pay for `rows`, nothing leaves out any, or nothing tells.
         """
-        if table.number not in self._known:
+        if table.number not in self._by_table:
             if table.rows * KEYS.cost > rows:
                 return None
-            self._known[table.number] = self._read(table, rows)
-        return self._known[table.number]
+            self._by_table[table.number] = self._read(table, rows)
+        return self._by_table[table.number]
 
-    def _read(self, table: JoinedTable, rows: float) -> _Kept | None:
-        if table.marked.shows_deleted_rows:
+    def _read(self, table: JoinedTable, rows: float) -> _TableKeys | None:
+        if table.registered.shows_deleted_rows:
             return None
         plan = table.filtered.plan
         if not is_readable(plan):
             return None
-        having = [one.keys for one in self.choices(table, rows) if one.keys is not None]
-        texts = pushed_texts(table.marked.columns, table.relation.filters)
-        if not having and not texts and not leaves_out_rows(plan):
+        filters = [one.keys for one in self.choices(table, rows) if one.keys is not None]
+        texts = pushed_texts(table.registered.columns, table.relation.filters)
+        if not filters and not texts and not leaves_out_rows(plan):
             return None
-        asked = tuple(table.asked.values())
-        read = read_keys(plan, asked, Needed(having, texts))
-        pairs = zip(asked, read.keys, strict=True)
+        fields = tuple(table.needed_keys.values())
+        read = read_keys(plan, fields, Needed(filters, texts))
+        pairs = zip(fields, read.keys, strict=True)
         keys = {one.field_id: RowKeys(one, values) for one, values in pairs}
-        return _Kept(read.rows / table.all_rows, keys)
+        return _TableKeys(read.rows / table.all_rows, keys)

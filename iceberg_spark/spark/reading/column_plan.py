@@ -1,8 +1,7 @@
-"""How Spark's Parquet reader gets each column of a group of files, decided once: pure.
+"""How Spark's Parquet reader reads each column of a group of files.
 
-What speaks against it for whole scans is said by `asked_columns`, where a file has its columns by
-`footer_columns`, and what may be filtered in it by `column_proof`. Who reads, projects, filters or
-explains asks the `ColumnPlan` that comes of these.
+`requested_columns` finds scans that Spark's reader cannot read, `footer_columns` where a file
+stores its columns, and `column_proof` which of them Spark may filter. `ColumnPlan` is the result.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ import pyarrow as pa
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.pruning import canonical_tuples
 from iceberg_spark.scan.split import Longs
-from iceberg_spark.spark.reading.asked_columns import AskedColumns, nested
 from iceberg_spark.spark.reading.footer_columns import (
     HIDDEN,
+    ColumnsOrReason,
     FileColumns,
     FindMisread,
-    Found,
     file_columns,
 )
+from iceberg_spark.spark.reading.requested_columns import RequestedColumns, nested
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 
@@ -79,7 +78,7 @@ class PlannedColumn:
 
     field: t.NestedField
     origin: Origin
-    asked: t.NestedField | None = None
+    requested: t.NestedField | None = None
     shield: Shield = Shield.NONE
     value: Any = None
 
@@ -127,7 +126,7 @@ class ColumnPlan:
 def column_plans(
     plan: ScanPlan,
     rows: Longs,
-    asked: AskedColumns,
+    requested: RequestedColumns,
     prefixes: pa.Array,
     find_misread: FindMisread,
 ) -> Iterator[tuple[ColumnPlan | str, Longs]]:
@@ -136,60 +135,60 @@ def column_plans(
     `rows` are places in `plan.files`, `prefixes` how each of these spells the start of its path.
     `find_misread` as in `file_columns`. Raises CorruptFileError as `footers` does.
     """
-    found = defaultdict[Found, list[int]](list)
+    rows_by_columns = defaultdict[ColumnsOrReason, list[int]](list)
     columns_of = file_columns(
-        plan, rows, asked.wanted, isolated=asked.isolated, find_misread=find_misread
+        plan, rows, requested.all_fields, isolated=requested.isolated, find_misread=find_misread
     )
     for row, columns in zip(rows.tolist(), columns_of, strict=True):
-        found[columns].append(row)
-    for columns, members in found.items():
+        rows_by_columns[columns].append(row)
+    for columns, members in rows_by_columns.items():
         chosen = np.array(members, np.int64)
         if isinstance(columns, str):
             yield columns, chosen
             continue
         for part in _alike(plan, chosen, prefixes):
-            yield _planned(plan, int(part[0]), asked, columns, prefixes), part
+            yield _planned(plan, int(part[0]), requested, columns, prefixes), part
 
 
 def _alike(plan: ScanPlan, rows: Longs, prefixes: pa.Array) -> Iterator[Longs]:
     """Split files by the metadata columns that are the same for a whole relation."""
-    wanted = {field.field_id for field in plan.context.read_schema}
+    read_ids = {field.field_id for field in plan.context.read_schema}
     of_id = {
         reserved.FILE_ID: prefixes,
         reserved.SPEC_ID_ID: plan.files.column("spec_id"),
         reserved.PARTITION_ID: plan.files.column("partition_index"),
     }
     keys = {
-        str(number): key.take(pa.array(rows)) for number, key in of_id.items() if number in wanted
+        str(number): key.take(pa.array(rows)) for number, key in of_id.items() if number in read_ids
     }
     if not keys:
         yield rows
         return
     numbered = pa.table({**keys, "row": rows}).combine_chunks()
-    for each in numbered.group_by(list(keys)).aggregate([("row", "list")]).column("row_list"):
-        yield np.sort(each.values.to_numpy())
+    for group in numbered.group_by(list(keys)).aggregate([("row", "list")]).column("row_list"):
+        yield np.sort(group.values.to_numpy())
 
 
 def _planned(
-    plan: ScanPlan, row: int, asked: AskedColumns, file: FileColumns, prefixes: pa.Array
+    plan: ScanPlan, row: int, requested: RequestedColumns, file: FileColumns, prefixes: pa.Array
 ) -> ColumnPlan:
-    columns = _Columns(asked, file)
-    read = {field.field_id: columns.planned(field) for field in asked.fields}
+    columns = _Columns(requested, file)
+    read = {field.field_id: columns.planned(field) for field in requested.fields}
     shown = tuple(
         _shown(read[field.field_id])
         if field.field_id in read
         else _metadata(plan, row, field, prefixes)
         for field in plan.context.read_schema.fields
     )
-    keys = tuple(columns.planned(field) for field in asked.keys)
+    keys = tuple(columns.planned(field) for field in requested.keys)
     return ColumnPlan(file, shown, tuple(read.values()), keys)
 
 
 def _shown(read: PlannedColumn) -> PlannedColumn:
     if read.field.field_id not in reserved.LINEAGE_IDS:
         return read
-    own = None if read.origin is Origin.CONSTANT else read.asked
-    return replace(read, origin=Origin.LINEAGE, asked=own)
+    own = None if read.origin is Origin.CONSTANT else read.requested
+    return replace(read, origin=Origin.LINEAGE, requested=own)
 
 
 def _metadata(plan: ScanPlan, row: int, shown: t.NestedField, prefixes: pa.Array) -> PlannedColumn:
@@ -209,7 +208,11 @@ def _metadata(plan: ScanPlan, row: int, shown: t.NestedField, prefixes: pa.Array
 
 def _partition(plan: ScanPlan, row: int) -> dict[int, Any]:
     spec = plan.context.specs[plan.files.column("spec_id")[row].as_py()]
-    tuples = [each for part in plan.partitions for each in canonical_tuples(part.kind, part.tuples)]
+    tuples = [
+        values_of_part
+        for part in plan.partitions
+        for values_of_part in canonical_tuples(part.kind, part.tuples)
+    ]
     values = tuples[plan.files.column("partition_index")[row].as_py()]
     return dict(zip((part.field_id for part in spec.fields), values, strict=True))
 
@@ -218,7 +221,7 @@ def _partition(plan: ScanPlan, row: int) -> dict[int, Any]:
 class _Columns:
     """Tells how the columns of files are got that have them as `file` says."""
 
-    asked: AskedColumns
+    requested: RequestedColumns
     file: FileColumns
     names: dict[int, str] = field(init=False)
     constants: dict[int, Any] = field(init=False)
@@ -227,47 +230,47 @@ class _Columns:
         self.names = dict(self.file.names or ())
         self.constants = dict(self.file.constants)
 
-    def planned(self, wanted: t.NestedField) -> PlannedColumn:
-        must_not = wanted.field_id in self.file.unproven or has_floats(wanted)
-        is_hidden = self._is_hidden(wanted, must_not=must_not)
-        asked = self._renamed(wanted, is_hidden=is_hidden)
-        if isinstance(wanted.field_type, t.UUIDType):
-            asked = replace(asked, field_type=t.FixedType(16))
-        if isinstance(wanted.field_type, t.UnknownType):
-            return PlannedColumn(wanted, Origin.NOTHING, asked)
-        if wanted.field_id in self.constants:
-            value = self.constants[wanted.field_id]
-            return PlannedColumn(wanted, Origin.CONSTANT, asked, value=value)
-        shield = _shield(wanted, asked, is_hidden=is_hidden, must_not=must_not)
-        return PlannedColumn(wanted, Origin.FILE, asked, shield)
+    def planned(self, field: t.NestedField) -> PlannedColumn:
+        must_not = field.field_id in self.file.unproven or has_floats(field)
+        is_hidden = self._is_hidden(field, must_not=must_not)
+        requested = self._renamed(field, is_hidden=is_hidden)
+        if isinstance(field.field_type, t.UUIDType):
+            requested = replace(requested, field_type=t.FixedType(16))
+        if isinstance(field.field_type, t.UnknownType):
+            return PlannedColumn(field, Origin.NOTHING, requested)
+        if field.field_id in self.constants:
+            value = self.constants[field.field_id]
+            return PlannedColumn(field, Origin.CONSTANT, requested, value=value)
+        shield = _shield(field, requested, is_hidden=is_hidden, must_not=must_not)
+        return PlannedColumn(field, Origin.FILE, requested, shield)
 
-    def _is_hidden(self, wanted: t.NestedField, *, must_not: bool) -> bool:
+    def _is_hidden(self, field: t.NestedField, *, must_not: bool) -> bool:
         """Return whether a column is asked for by a name that no file has, which can't mislead.
 
         Where reading by id can be turned off it would find nothing: there, and in files without
         ids, a column that must not be filtered by keeps its name and is shielded.
         """
         if self.file.names is not None:
-            return wanted.field_id not in self.names
-        was_dropped = self.asked.context.table_schema.get(wanted.field_id) is None
-        return was_dropped or (self.asked.isolated and must_not)
+            return field.field_id not in self.names
+        was_dropped = self.requested.context.table_schema.get(field.field_id) is None
+        return was_dropped or (self.requested.isolated and must_not)
 
-    def _renamed(self, wanted: t.NestedField, *, is_hidden: bool) -> t.NestedField:
+    def _renamed(self, field: t.NestedField, *, is_hidden: bool) -> t.NestedField:
         """Return a field, and those inside, under the names by which they are asked for."""
         if self.file.names is None and not is_hidden:
-            return wanted
-        known = {} if is_hidden else self.names
-        name = known.get(wanted.field_id, f"{HIDDEN}{wanted.field_id}")
-        kind = self._renamed_type(wanted.field_type, is_hidden=is_hidden)
-        return replace(wanted, name=name, field_type=kind)
+            return field
+        names = {} if is_hidden else self.names
+        name = names.get(field.field_id, f"{HIDDEN}{field.field_id}")
+        kind = self._renamed_type(field.field_type, is_hidden=is_hidden)
+        return replace(field, name=name, field_type=kind)
 
     def _renamed_type(self, kind: t.IcebergType, *, is_hidden: bool) -> t.IcebergType:
         match kind:
             case t.StructType(fields=fields):
                 return t.StructType(*(self._renamed(f, is_hidden=is_hidden) for f in fields))
             case t.ListType(element_type=element):
-                made = self._renamed_type(element, is_hidden=is_hidden)
-                return replace(kind, element_type=made)
+                renamed = self._renamed_type(element, is_hidden=is_hidden)
+                return replace(kind, element_type=renamed)
             case t.MapType(key_type=key, value_type=value):
                 return replace(
                     kind,
@@ -279,25 +282,25 @@ class _Columns:
 
 
 def _shield(
-    wanted: t.NestedField, asked: t.NestedField, *, is_hidden: bool, must_not: bool
+    field: t.NestedField, requested: t.NestedField, *, is_hidden: bool, must_not: bool
 ) -> Shield:
-    if t.child_fields(wanted.field_type):
+    if t.child_fields(field.field_type):
         if is_hidden:
             return Shield.RENAMED
-        return Shield.WHOLE if must_not or asked.field_type != wanted.field_type else Shield.NONE
+        return Shield.WHOLE if must_not or requested.field_type != field.field_type else Shield.NONE
     if is_hidden or not must_not:
         return Shield.NONE
-    if isinstance(wanted.field_type, t.VariantType):
+    if isinstance(field.field_type, t.VariantType):
         return Shield.WHOLE
-    return Shield.NAN if isinstance(wanted.field_type, _FLOATS) else Shield.LEAF
+    return Shield.NAN if isinstance(field.field_type, _FLOATS) else Shield.LEAF
 
 
-def has_floats(wanted: t.NestedField) -> bool:
+def has_floats(field: t.NestedField) -> bool:
     """Return whether statistics of a column must not be asked, because they lack NaN.
 
     Spark would skip row groups that hold a NaN row; so wherever a float is inside.
     """
-    return any(isinstance(one.field_type, _FLOATS) for one in nested(wanted))
+    return any(isinstance(inner.field_type, _FLOATS) for inner in nested(field))
 
 
 _FLOATS = (t.FloatType, t.DoubleType)

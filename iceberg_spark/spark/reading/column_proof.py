@@ -25,7 +25,7 @@ from iceberg_spark.spec import types as t
 def unproven(
     fields: Sequence[FileField],
     leaves: Sequence[StoredLeaf],
-    wanted: Sequence[t.NestedField],
+    columns: Sequence[t.NestedField],
     *,
     by_id: bool,
     exact_names: bool,
@@ -39,7 +39,9 @@ def unproven(
     """
     proof = _Proof(leaves, by_id, exact_names)
     level = _Level.of(fields)
-    return tuple(sorted(one.field_id for one in wanted if not proof.holds(level, one, top=True)))
+    return tuple(
+        sorted(column.field_id for column in columns if not proof.holds(level, column, top=True))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,9 @@ class _Level:
     def of(fields: Sequence[FileField]) -> _Level:
         by_id = defaultdict[int | None, list[FileField]](list)
         by_name = defaultdict[str, list[FileField]](list)
-        for one in fields:
-            by_id[one.mapped_id if one.own_id is None else one.own_id].append(one)
-            by_name[one.name.lower()].append(one)
+        for field in fields:
+            by_id[field.mapped_id if field.own_id is None else field.own_id].append(field)
+            by_name[field.name.lower()].append(field)
         return _Level(by_id, by_name)
 
 
@@ -65,34 +67,34 @@ class _Proof:
     by_id: bool
     exact_names: bool
 
-    def holds(self, level: _Level, wanted: t.NestedField, *, top: bool) -> bool:
-        of_id = level.by_id.get(wanted.field_id, [])
+    def holds(self, level: _Level, column: t.NestedField, *, top: bool) -> bool:
+        of_id = level.by_id.get(column.field_id, [])
         if self.by_id:
-            of_name = level.by_name.get(wanted.name.lower(), [])
-            plain = top and not t.child_fields(wanted.field_type) and not self.exact_names
+            of_name = level.by_name.get(column.name.lower(), [])
+            plain = top and not t.child_fields(column.field_type) and not self.exact_names
             if not of_name and (plain or not of_id):
                 return True
-            if of_name != of_id or of_name[0].name != wanted.name:
+            if of_name != of_id or of_name[0].name != column.name:
                 return False
-        return all(self._inside(one, wanted.field_type) for one in of_id)
+        return all(self._inside(field, column.field_type) for field in of_id)
 
-    def _inside(self, found: FileField, wanted: t.IcebergType) -> bool:
-        match wanted:
+    def _inside(self, field: FileField, field_type: t.IcebergType) -> bool:
+        match field_type:
             case t.StructType(fields=children):
-                if not pt.is_struct(found.kind):
+                if not pt.is_struct(field.kind):
                     return False
-                inner = _Level.of(found.children)
+                inner = _Level.of(field.children)
                 return all(self.holds(inner, child, top=False) for child in children)
             case t.ListType(element_type=kind):
-                return is_list(found.kind) and self._inside(found.children[0], kind)
+                return is_list(field.kind) and self._inside(field.children[0], kind)
             case t.MapType(key_type=key, value_type=value):
-                kinds = zip(found.children, (key, value), strict=True)
-                return pt.is_map(found.kind) and all(self._inside(*each) for each in kinds)
+                kinds = zip(field.children, (key, value), strict=True)
+                return pt.is_map(field.kind) and all(self._inside(*pair) for pair in kinds)
             case t.VariantType():
-                return bool(pt.is_struct(found.kind))  # on which Spark pushes no filter
+                return bool(pt.is_struct(field.kind))  # on which Spark pushes no filter
             case _:
-                return len(found.leaves) == 1 and _is_stored(
-                    found.kind, self.leaves[found.leaves[0]], wanted
+                return len(field.leaves) == 1 and _is_stored(
+                    field.kind, self.leaves[field.leaves[0]], field_type
                 )
 
 
@@ -111,9 +113,9 @@ _STORED: Mapping[type, tuple[pa.DataType, str]] = {
 _DECIMALS = {"INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"}
 
 
-def _is_stored(kind: pa.DataType, leaf: StoredLeaf, wanted: t.IcebergType) -> bool:
+def _is_stored(kind: pa.DataType, leaf: StoredLeaf, field_type: t.IcebergType) -> bool:
     """Return whether a leaf is of the wanted type itself: none that could be promoted to it."""
-    match wanted:
+    match field_type:
         case t.DecimalType(precision=precision, scale=scale):
             return bool(kind == pa.decimal128(precision, scale)) and leaf.physical in _DECIMALS
         case t.FixedType() | t.UUIDType():
@@ -121,4 +123,4 @@ def _is_stored(kind: pa.DataType, leaf: StoredLeaf, wanted: t.IcebergType) -> bo
         case t.StringType() if leaf.logical != "STRING":
             return False
         case _:
-            return (kind, leaf.physical) == _STORED.get(type(wanted))
+            return (kind, leaf.physical) == _STORED.get(type(field_type))

@@ -22,11 +22,15 @@ from iceberg_spark.io.location import store_of
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
 from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
-from iceberg_spark.spark.reading.asked_columns import AskedColumns, asked_columns, with_keys
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, column_plans
 from iceberg_spark.spark.reading.footer_columns import FindMisread
 from iceberg_spark.spark.reading.hadoop_settings import foreign_s3_property
 from iceberg_spark.spark.reading.limits import NATIVE
+from iceberg_spark.spark.reading.requested_columns import (
+    RequestedColumns,
+    requested_columns,
+    with_keys,
+)
 from iceberg_spark.spark.session.engine import Engine
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -105,26 +109,26 @@ def choose_engines(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
     """
     if _are_many_and_small(plan):
         return [FileGroup(MANY_SMALL_FILES, np.arange(len(plan), dtype=np.int64))]
-    asked = asked_columns(plan.context, isolated=reach.isolated)
+    requested = requested_columns(plan.context, isolated=reach.isolated)
     left: Mask = np.ones(len(plan), np.bool_)
     arrow: list[FileGroup] = []
     paths = _paths(plan)
-    for reason, mask in _rules(plan, paths, reach, asked):
+    for reason, mask in _rules(plan, paths, reach, requested):
         rows = np.flatnonzero(mask & left)
         if len(rows):
             arrow.append(FileGroup(reason, rows))
             left[rows] = False
-    if isinstance(asked, str) or not left.any():
+    if isinstance(requested, str) or not left.any():
         return arrow
     dirty = left & _dirty(plan)
     if dirty.any() and reach.gives_file_values:
         native, beyond = _native_dirty(
-            plan, paths, np.flatnonzero(left), asked, reach, told_apart=True
+            plan, paths, np.flatnonzero(left), requested, reach, has_file_values=True
         )
         return [*native, *arrow, *beyond]
-    native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty), asked, reach)
+    native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty), requested, reach)
     if dirty.any():
-        with_deletes, refused = _native_dirty(plan, paths, np.flatnonzero(dirty), asked, reach)
+        with_deletes, refused = _native_dirty(plan, paths, np.flatnonzero(dirty), requested, reach)
         native, beyond = [*native, *with_deletes], [*beyond, *refused]
     return [*native, *arrow, *beyond]
 
@@ -145,23 +149,23 @@ def _native_dirty(
     plan: ScanPlan,
     paths: _Paths,
     rows: Longs,
-    asked: AskedColumns,
+    requested: RequestedColumns,
     reach: Reach,
     *,
-    told_apart: bool = False,
+    has_file_values: bool = False,
 ) -> tuple[list[FileGroup], list[FileGroup]]:
     """Return native groups with their deletes, and those that the Arrow engine has to read.
 
-    `told_apart` as in `find_files_with_deletes`: then files without deletes may be among these.
+    With `has_file_values` (see `find_files_with_deletes`) they may include files without deletes.
     """
-    found = find_files_with_deletes(plan, rows, told_apart=told_apart)
+    files_with_deletes = find_files_with_deletes(plan, rows, has_file_values=has_file_values)
     reasons = defaultdict[str, list[int]](list)
-    for row, why in found.refused.items():
+    for row, why in files_with_deletes.refused.items():
         reasons[why].append(row)
     native: list[FileGroup] = []
     beyond: list[FileGroup] = []
-    for dirty in found.groups:
-        more = with_keys(asked, dirty.keys)
+    for dirty in files_with_deletes.groups:
+        more = with_keys(requested, dirty.keys)
         if isinstance(more, str):
             reasons[more] += dirty.rows.tolist()
             continue
@@ -194,14 +198,14 @@ def _paths(plan: ScanPlan) -> _Paths:
 
 
 def _rules(
-    plan: ScanPlan, paths: _Paths, reach: Reach, asked: AskedColumns | str
+    plan: ScanPlan, paths: _Paths, reach: Reach, requested: RequestedColumns | str
 ) -> Iterator[tuple[str, Mask]]:
     """Yield reasons against Spark's reader with the files that they concern, cheap ones first."""
     everything = np.ones(len(plan), np.bool_)
     formats = plan.files.column("file_format")
     for name in ("ORC", "AVRO"):
         yield {"AVRO": "Avro"}.get(name, name), _mask(pc.equal(formats, name))
-    against = reach.unfit_setting or (asked if isinstance(asked, str) else None)
+    against = reach.unfit_setting or (requested if isinstance(requested, str) else None)
     if against:
         yield against, everything
         return
@@ -214,8 +218,8 @@ def _rules(
         _mask(pc.match_substring_regex(paths.column, _GLOB)),
     )
     yield "path that Spark would spell otherwise", _mask(pc.match_substring_regex(paths.rest, _ODD))
-    given = plan.context.io.properties
-    allowed = allowed_places(given)
+    properties = plan.context.io.properties
+    allowed = allowed_places(properties)
     for prefix in pc.unique(paths.prefix).to_pylist():
         scheme = prefix.partition(":")[0]
         if allowed is not None and not allowed.may_read(prefix):  # Arrow's tasks refuse it
@@ -226,7 +230,7 @@ def _rules(
                 _mask(pc.equal(paths.prefix, prefix)),
             )
         # Keys and endpoints of the table's own, vended ones among them, are not Hadoop's.
-        foreign = _foreign_property(prefix, given, reach)
+        foreign = _foreign_property(prefix, properties, reach)
         if foreign is not None:
             yield (
                 f"storage properties for {prefix} are the table's, not Spark's ({foreign})",
@@ -234,12 +238,14 @@ def _rules(
             )
 
 
-def _foreign_property(prefix: str, given: Mapping[str, str], reach: Reach) -> str | None:
+def _foreign_property(prefix: str, properties: Mapping[str, str], reach: Reach) -> str | None:
     kind = store_of(prefix)
     if kind == "s3":
         bucket = prefix.partition("://")[2]
-        return foreign_s3_property(given, bucket, partial(reach.setting, prefix))
-    return next((name for name in given if name.startswith(_PROPERTIES_OF.get(kind, ()))), None)
+        return foreign_s3_property(properties, bucket, partial(reach.setting, prefix))
+    return next(
+        (name for name in properties if name.startswith(_PROPERTIES_OF.get(kind, ()))), None
+    )
 
 
 _PROPERTIES_OF = {"gs": ("gcs.",), "abfs": ("adls.",)}
@@ -257,7 +263,7 @@ def _mask(column: Any) -> Mask:
 
 
 def _native(
-    plan: ScanPlan, paths: _Paths, rows: Longs, asked: AskedColumns, reach: Reach
+    plan: ScanPlan, paths: _Paths, rows: Longs, requested: RequestedColumns, reach: Reach
 ) -> tuple[list[FileGroup], list[FileGroup]]:
     """Split the native files by what differs between relations; those beyond the limit are arrow.
 
@@ -265,7 +271,7 @@ def _native(
     """
     groups: list[FileGroup] = []
     beyond: list[FileGroup] = []
-    for columns, chosen in column_plans(plan, rows, asked, paths.prefix, reach.find_misread):
+    for columns, chosen in column_plans(plan, rows, requested, paths.prefix, reach.find_misread):
         if isinstance(columns, str):
             beyond.append(FileGroup(columns, chosen))
             continue

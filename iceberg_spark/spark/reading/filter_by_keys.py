@@ -60,28 +60,28 @@ class _Filters:
             join, keys = choice.join, choice.keys
             values = self._by_spark(choice) if keys is None else self._values(join, keys)
             if values is not None:
-                yield KeyFilter(table.number, join.place, values)
+                yield KeyFilter(table.number, join.column_index, values)
 
     def _values(self, join: Join, keys: RowKeys) -> Any:
         """Return what a filter compares with: a list of few keys, of more a Bloom filter."""
         session, numbers = self.plan.session, whole_numbers(keys) if len(keys) else b""
-        given = keys.values.to_pylist() if numbers is None else numbers
+        key_values = keys.values.to_pylist() if numbers is None else numbers
         kind = to_spark(Schema(keys.field)).fields[0].dataType
-        values = java_values(session, kind, given)
+        values = java_values(session, kind, key_values)
         if values is None or len(keys) <= KEYS.listed:
             return values
         size = _bloom_size(len(keys), f"{len(keys):,} values", join)
         return bloom_filter(session, kind, values, size)
 
-    def _by_spark(self, one: Choice) -> Any:
+    def _by_spark(self, choice: Choice) -> Any:
         """Return a Bloom filter of keys that Spark reads."""
-        of, known = one.join.of, self.chosen.known[one.join.of.number]
-        items = max(int(of.rows * share_of(known)), KEYS.listed)
+        of, choices = choice.join.of, self.chosen.by_table[choice.join.of.number]
+        items = max(int(of.rows * share_of(choices)), KEYS.listed)
         return bloom_filter_of(
             self.plan,
-            (of.number, one.join.key_place),
-            list(self._made(of, known)),
-            _bloom_size(items, "values", one.join),
+            (of.number, choice.join.key_index),
+            list(self._made(of, choices)),
+            _bloom_size(items, "values", choice.join),
         )
 
 

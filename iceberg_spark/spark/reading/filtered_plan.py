@@ -11,15 +11,15 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import narrowed
 from iceberg_spark.spark.catalyst.file_pruning import Expression
-from iceberg_spark.spark.reading.marked_files import MarkedFiles
 from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
+from iceberg_spark.spark.reading.relation_registry import RegisteredRelation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilteredPlan:
     """What a relation reads, and its plan by the filters that it has of its own."""
 
-    marked: MarkedFiles
+    registered: RegisteredRelation
     plan: ScanPlan
 
 
@@ -33,18 +33,20 @@ def pushed_filter(
     return of_columns(bound), reader.variants.filter(bound)
 
 
-def filtered_plan(marked: MarkedFiles, filters: Sequence[Expression]) -> FilteredPlan | None:
+def filtered_plan(
+    registered: RegisteredRelation, filters: Sequence[Expression]
+) -> FilteredPlan | None:
     """Return the plan of the files that may have rows for which all filters hold.
 
     Returns None if the table cannot be planned again. The filter of the plan that is kept is
     ignored: another frame of the same files may have made it. Raises what planning raises.
     """
-    reader = PushedConditions(marked.columns, marked.plan.context.table_schema)
+    reader = PushedConditions(registered.columns, registered.plan.context.table_schema)
     understood = reader.predicate(filters)
     bound = ALWAYS_TRUE if understood is None else reader.variants.bind(understood)
     condition, variants = of_columns(bound), reader.variants.filter(bound)
-    is_whole = marked.plan.context.row_filter == ALWAYS_TRUE
+    is_whole = registered.plan.context.row_filter == ALWAYS_TRUE
     if condition == ALWAYS_TRUE and variants is None and is_whole:
-        return FilteredPlan(marked, marked.plan)
-    plan = narrowed(marked.plan, condition, variants)
-    return None if plan is None else FilteredPlan(marked, plan)
+        return FilteredPlan(registered, registered.plan)
+    plan = narrowed(registered.plan, condition, variants)
+    return None if plan is None else FilteredPlan(registered, plan)

@@ -59,9 +59,9 @@ class FileColumns:
 
 
 HIDDEN = "__field_"
-"""So begin names that no file has, under which columns are asked for that mustn't be filtered."""
-Found: TypeAlias = FileColumns | str
-"""Where the columns are, or why Spark's reader can't find them."""
+"""Prefix of names that no file has: Spark cannot push filters down to columns of such a name."""
+ColumnsOrReason: TypeAlias = FileColumns | str
+"""Where a file stores the columns, or why Spark's reader cannot read it."""
 
 
 FindMisread: TypeAlias = Callable[[ScanPlan, Longs, Sequence[t.NestedField]], Mapping[int, str]]
@@ -71,35 +71,40 @@ FindMisread: TypeAlias = Callable[[ScanPlan, Longs, Sequence[t.NestedField]], Ma
 def file_columns(
     plan: ScanPlan,
     rows: Longs,
-    wanted: Sequence[t.NestedField],
+    fields: Sequence[t.NestedField],
     *,
     isolated: bool,
     find_misread: FindMisread,
-) -> list[Found]:
-    """Return for each of some planned files where its wanted top-level columns are.
+) -> list[ColumnsOrReason]:
+    """Return where each planned file stores the top-level columns of `fields`.
 
     With `isolated` False a setting could make Spark read by name, so that a file whose names are
     not the table's is not for it. `find_misread` is asked about files whose footers are too many
     to be read here. Of files that agree in all but what is proven, two kinds are made at most.
     Raises CorruptFileError as `footers` does.
     """
-    most = footer_limit(plan)
-    if len(rows) > most and plan.context.name_mapping:
-        why = f"more than {most:,} files may have no field ids, by the table's name mapping"
-        return [why] * len(rows)
-    search = _FileSearch(plan, tuple(wanted), isolated)
-    places = (plan.files.column(name).to_numpy()[rows].tolist() for name in _PLACE)
-    if len(rows) <= most:
-        return _joined(list(map(search.found, rows.tolist(), footers(plan, rows), *places)))
+    limit = footer_limit(plan)
+    if len(rows) > limit and plan.context.name_mapping:
+        reason = f"more than {limit:,} files may have no field ids, by the table's name mapping"
+        return [reason] * len(rows)
+    search = _FileSearch(plan, tuple(fields), isolated)
+    partitions = (plan.files.column(name).to_numpy()[rows].tolist() for name in _PARTITION)
+    if len(rows) <= limit:
+        return _joined(
+            list(map(search.columns_of, rows.tolist(), footers(plan, rows), *partitions))
+        )
     # A session that is not isolated leaves files without a footer to the Arrow engine anyway.
-    misread = find_misread(plan, rows, wanted) if isolated else {}
-    found = map(search.found, rows.tolist(), [None] * len(rows), *places)
+    misread = find_misread(plan, rows, fields) if isolated else {}
+    columns_by_file = map(search.columns_of, rows.tolist(), [None] * len(rows), *partitions)
     return _joined(
-        [misread.get(row, columns) for row, columns in zip(rows.tolist(), found, strict=True)]
+        [
+            misread.get(row, columns)
+            for row, columns in zip(rows.tolist(), columns_by_file, strict=True)
+        ]
     )
 
 
-_PLACE = ("spec_id", "partition_index")
+_PARTITION = ("spec_id", "partition_index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +112,13 @@ class _FileSearch:
     """Finds columns once for all files whose footers and, where these count, partitions agree."""
 
     plan: ScanPlan
-    wanted: tuple[t.NestedField, ...]
+    fields: tuple[t.NestedField, ...]
     isolated: bool
-    known: dict[tuple[Any, ...], Found] = field(default_factory=dict)
+    by_key: dict[tuple[Any, ...], ColumnsOrReason] = field(default_factory=dict)
 
-    def found(self, row: int, head: FooterHead | None, spec_id: int, partition: int) -> Found:
+    def columns_of(
+        self, row: int, head: FooterHead | None, spec_id: int, partition: int
+    ) -> ColumnsOrReason:
         if head is not None and head.is_rebased and self._has_times():
             return "days and times of the calendar that Spark had before 3.0"
         if head is not None and head.rare_encodings:
@@ -120,38 +127,38 @@ class _FileSearch:
         stored = None if head is None else head.columns
         left = self._sources(spec_id)
         if stored is not None:
-            left -= {one.own_id for one in stored.fields}
+            left -= {stored_field.own_id for stored_field in stored.fields}
         key = (stored, spec_id, partition if left else None)
-        if key not in self.known:
-            self.known[key] = self._search(row, stored, left=bool(left))
-        return self.known[key]
+        if key not in self.by_key:
+            self.by_key[key] = self._search(row, stored, left=bool(left))
+        return self.by_key[key]
 
     def _has_times(self) -> bool:
         kinds = (t.DateType, t.TimestampType, t.TimestamptzType)
         return any(
-            isinstance(each.field_type, kinds) for one in self.wanted for each in _nested(one)
+            isinstance(inner.field_type, kinds) for field in self.fields for inner in _nested(field)
         )
 
     def _sources(self, spec_id: int) -> set[int | None]:
-        """Return the wanted columns whose values a partition of that spec has."""
+        """Return the ids of columns whose values the partitions of a spec have."""
         spec = self.plan.context.specs.get(spec_id)
         if spec is None or spec.is_unpartitioned:
             return set()
-        wanted = {each.field_id for one in self.wanted for each in _nested(one)}
+        read_ids = {inner.field_id for field in self.fields for inner in _nested(field)}
         return {
             part.source_id
             for part in spec.fields
-            if isinstance(part.transform, IdentityTransform) and part.source_id in wanted
+            if isinstance(part.transform, IdentityTransform) and part.source_id in read_ids
         }
 
-    def _search(self, row: int, stored: StoredColumns | None, *, left: bool) -> Found:
+    def _search(self, row: int, stored: StoredColumns | None, *, left: bool) -> ColumnsOrReason:
         context = self.plan.context
         if stored is None:
             if context.name_mapping:
                 return "footer that can't be read"  # the action says what is wrong
             if left:
                 return "footer that was not read, so that partition values may be missing"
-            return self._fit(FileColumns(), tuple(sorted(one.field_id for one in self.wanted)))
+            return self._fit(FileColumns(), tuple(sorted(field.field_id for field in self.fields)))
         mapping = ids_of(name_mapping.parse(context.name_mapping)) if context.name_mapping else {}
         if not mapping and not has_own_ids(stored.fields):
             return "without field ids, in a table that has no name mapping"
@@ -159,44 +166,44 @@ class _FileSearch:
         if left:
             (task,) = self.plan.tasks_at(np.array([row]))
             constants = identity_values(context.specs[task.spec_id], task.partition)
-        found = columns_in(stored.arrow, self.wanted, mapping, constants, stored.leaves)
-        if isinstance(found, str):
-            return found
+        columns = columns_in(stored.arrow, self.fields, mapping, constants, stored.leaves)
+        if isinstance(columns, str):
+            return columns
         mapped = {path: number for path, number in mapping.items() if number not in constants}
         doubtful = unproven(
             file_fields(stored.arrow, mapped) if mapped else stored.fields,
             stored.leaves,
-            self.wanted,
-            by_id=found.names is None,
+            self.fields,
+            by_id=columns.names is None,
             exact_names=not self.isolated,
         )
-        return self._fit(found, doubtful)
+        return self._fit(columns, doubtful)
 
-    def _fit(self, found: FileColumns, doubtful: tuple[int, ...]) -> Found:
+    def _fit(self, columns: FileColumns, doubtful: tuple[int, ...]) -> ColumnsOrReason:
         if doubtful and not self.isolated:
             return "columns that a setting of the session could mistake for others"
-        return replace(found, unproven=doubtful)
+        return replace(columns, unproven=doubtful)
 
 
-def _joined(found: list[Found]) -> list[Found]:
+def _joined(columns_by_file: list[ColumnsOrReason]) -> list[ColumnsOrReason]:
     """Make one kind of those that only differ in what is not proven."""
     doubtful: dict[FileColumns, set[int]] = {}
-    for one in dict.fromkeys(found):
-        if isinstance(one, FileColumns) and one.unproven:
-            doubtful.setdefault(replace(one, unproven=()), set()).update(one.unproven)
+    for columns in dict.fromkeys(columns_by_file):
+        if isinstance(columns, FileColumns) and columns.unproven:
+            doubtful.setdefault(replace(columns, unproven=()), set()).update(columns.unproven)
 
-    def joined(one: Found) -> Found:
-        if isinstance(one, str) or not one.unproven:
-            return one
-        return replace(one, unproven=tuple(sorted(doubtful[replace(one, unproven=())])))
+    def joined(columns: ColumnsOrReason) -> ColumnsOrReason:
+        if isinstance(columns, str) or not columns.unproven:
+            return columns
+        return replace(columns, unproven=tuple(sorted(doubtful[replace(columns, unproven=())])))
 
-    by_kind = {one: joined(one) for one in dict.fromkeys(found)}
-    return [by_kind[one] for one in found]
+    by_kind = {columns: joined(columns) for columns in dict.fromkeys(columns_by_file)}
+    return [by_kind[columns] for columns in columns_by_file]
 
 
-def _nested(wanted: t.NestedField) -> Iterator[t.NestedField]:
-    yield wanted
-    for child in t.child_fields(wanted.field_type):
+def _nested(field: t.NestedField) -> Iterator[t.NestedField]:
+    yield field
+    for child in t.child_fields(field.field_type):
         yield from _nested(child)
 
 
@@ -211,23 +218,23 @@ def identity_values(spec: PartitionSpec, partition: tuple[Any, ...]) -> dict[int
 
 def columns_in(
     stored: pa.Schema,
-    wanted: Sequence[t.NestedField],
+    fields: Sequence[t.NestedField],
     mapping: Mapping[Path, int],
     constants: Mapping[int, Any],
     leaves: Sequence[StoredLeaf],
-) -> Found:
-    """Return where the wanted columns are in a file with the `stored` columns and `leaves`."""
+) -> ColumnsOrReason:
+    """Return where a file with the `stored` columns and `leaves` stores the fields."""
     mapped = {path: number for path, number in mapping.items() if number not in constants}
     search = _Search(has_own_ids(file_fields(stored)), constants, leaves)
-    fields = file_fields(stored, mapped)
-    folded = {one.name.lower() for one in fields}
-    if not search.by_id and len(folded) < len(fields):
+    file_columns = file_fields(stored, mapped)
+    folded = {field.name.lower() for field in file_columns}
+    if not search.by_id and len(folded) < len(file_columns):
         return "column names that differ by case only"
     if any(name.startswith(HIDDEN) or name == ROW_INDEX for name in folded):
         return "a column name that the native engine uses itself"
     try:
-        for one in wanted:
-            search.column(fields, one)
+        for field in fields:
+            search.column(file_columns, field)
     except _UnfitError as unfit:
         return str(unfit)
     names = None if search.by_id else tuple(sorted(search.names.items()))
@@ -246,67 +253,67 @@ class _Search:
     names: dict[int, str] = field(default_factory=dict)
     used: dict[int, Any] = field(default_factory=dict)
 
-    def column(self, fields: tuple[FileField, ...], wanted: t.NestedField) -> None:
-        found = self._find(fields, wanted)
-        if found is not None:
-            self._inside(found, wanted)
-        elif wanted.field_id in self.constants:
-            if not isinstance(wanted.field_type, _CONSTANTS):
-                raise _UnfitError(f"partition value of '{wanted.name}', a {wanted.field_type}")
-            self.used[wanted.field_id] = self.constants[wanted.field_id]
-        elif wanted.field_id in LINEAGE_IDS:
-            self.used[wanted.field_id] = None
-        elif wanted.required and wanted.initial_default is None:
-            raise _UnfitError(f"required column that a file lacks ('{wanted.name}')")
+    def column(self, fields: tuple[FileField, ...], field: t.NestedField) -> None:
+        stored = self._find(fields, field)
+        if stored is not None:
+            self._inside(stored, field)
+        elif field.field_id in self.constants:
+            if not isinstance(field.field_type, _CONSTANTS):
+                raise _UnfitError(f"partition value of '{field.name}', a {field.field_type}")
+            self.used[field.field_id] = self.constants[field.field_id]
+        elif field.field_id in LINEAGE_IDS:
+            self.used[field.field_id] = None
+        elif field.required and field.initial_default is None:
+            raise _UnfitError(f"required column that a file lacks ('{field.name}')")
 
-    def _find(self, fields: tuple[FileField, ...], wanted: t.NestedField) -> FileField | None:
-        for one in fields:
-            if one.own_id == wanted.field_id:
-                return one
-        for one in fields:
-            if one.mapped_id == wanted.field_id:
+    def _find(self, fields: tuple[FileField, ...], field: t.NestedField) -> FileField | None:
+        for stored in fields:
+            if stored.own_id == field.field_id:
+                return stored
+        for stored in fields:
+            if stored.mapped_id == field.field_id:
                 if self.by_id:
-                    raise _UnfitError(f"field ids on some columns only ('{one.name}' has none)")
-                return one
+                    raise _UnfitError(f"field ids on some columns only ('{stored.name}' has none)")
+                return stored
         return None
 
-    def _inside(self, found: FileField, wanted: t.NestedField) -> None:
+    def _inside(self, stored: FileField, field: t.NestedField) -> None:
         if not self.by_id:
-            self.names[wanted.field_id] = found.name
-        match wanted.field_type:
-            case t.StructType(fields=children) if pt.is_struct(found.kind):
+            self.names[field.field_id] = stored.name
+        match field.field_type:
+            case t.StructType(fields=children) if pt.is_struct(stored.kind):
                 for child in children:
-                    self._child(found, child)
-            case t.ListType(element_id=number, element_type=kind) if is_list(found.kind):
-                self._part(found.children[0], t.NestedField(number, "element", kind))
-            case t.MapType() as kind if pt.is_map(found.kind):
+                    self._child(stored, child)
+            case t.ListType(element_id=number, element_type=kind) if is_list(stored.kind):
+                self._part(stored.children[0], t.NestedField(number, "element", kind))
+            case t.MapType() as kind if pt.is_map(stored.kind):
                 key, value = t.child_fields(kind)
-                self._part(found.children[0], key)
-                self._part(found.children[1], value)
-            case t.VariantType() if is_stored_variant(found.kind):
+                self._part(stored.children[0], key)
+                self._part(stored.children[1], value)
+            case t.VariantType() if is_stored_variant(stored.kind):
                 pass
-            case kind if _is_stored_as(found.kind, kind):
-                if found.leaves and _is_misread(self.leaves[found.leaves[0]], kind):
-                    leaf = self.leaves[found.leaves[0]]
+            case kind if _is_stored_as(stored.kind, kind):
+                if stored.leaves and _is_misread(self.leaves[stored.leaves[0]], kind):
+                    leaf = self.leaves[stored.leaves[0]]
                     width = f" of {leaf.length} bytes" if leaf.length else ""
                     raise _UnfitError(
-                        f"column '{found.name}' stores decimals as {leaf.physical}{width}"
+                        f"column '{stored.name}' stores decimals as {leaf.physical}{width}"
                     )
             case _:
-                raise _UnfitError(f"column '{found.name}' is stored as {found.kind}")
+                raise _UnfitError(f"column '{stored.name}' is stored as {stored.kind}")
 
-    def _child(self, parent: FileField, wanted: t.NestedField) -> None:
-        found = self._find(parent.children, wanted)
-        if found is not None:
-            self._inside(found, wanted)
-        elif wanted.field_id in self.constants or wanted.required:
-            raise _UnfitError(f"field '{parent.name}.{wanted.name}' that a file lacks")
+    def _child(self, parent: FileField, field: t.NestedField) -> None:
+        stored = self._find(parent.children, field)
+        if stored is not None:
+            self._inside(stored, field)
+        elif field.field_id in self.constants or field.required:
+            raise _UnfitError(f"field '{parent.name}.{field.name}' that a file lacks")
 
-    def _part(self, found: FileField, wanted: t.NestedField) -> None:
+    def _part(self, stored: FileField, field: t.NestedField) -> None:
         """A list has one element, whatever it is called and whether it has an id or not."""
-        if (found.own_id or found.mapped_id or wanted.field_id) != wanted.field_id:
-            raise _UnfitError(f"another column's {wanted.name}")
-        self._inside(found, wanted)
+        if (stored.own_id or stored.mapped_id or field.field_id) != field.field_id:
+            raise _UnfitError(f"another column's {field.name}")
+        self._inside(stored, field)
 
 
 _STORED: Mapping[type, tuple[pa.DataType, ...]] = {
@@ -322,14 +329,11 @@ _STORED: Mapping[type, tuple[pa.DataType, ...]] = {
 }
 
 
-def _is_stored_as(kind: pa.DataType, wanted: t.IcebergType) -> bool:
-    """Return whether a leaf is stored as Iceberg's writers store the wanted type.
-
-    Or a type that may be promoted to it. What else Spark's reader takes isn't asked.
-    """
+def _is_stored_as(kind: pa.DataType, field_type: t.IcebergType) -> bool:
+    """Return whether a leaf is stored as Iceberg's writers store a type, or one promoted to it."""
     if pt.is_dictionary(kind):
         kind = kind.value_type
-    match wanted:
+    match field_type:
         case t.TimestamptzType():
             return bool(pt.is_timestamp(kind) and kind.unit == "us" and kind.tz is not None)
         case t.DecimalType(precision=precision, scale=scale):
@@ -342,7 +346,7 @@ def _is_stored_as(kind: pa.DataType, wanted: t.IcebergType) -> bool:
         case t.UnknownType():
             return True
         case _:
-            return kind in _STORED.get(type(wanted), ())
+            return kind in _STORED.get(type(field_type), ())
 
 
 _LONG_PRECISION = 18
@@ -358,13 +362,13 @@ Source: `ParquetRowConverter.binaryToUnscaledLong`.
 
 def may_be_misread(column: t.NestedField) -> bool:
     """Return whether a column has decimals that Spark's reader misreads in some files."""
-    kinds = (each.field_type for each in _nested(column))
+    kinds = (inner.field_type for inner in _nested(column))
     return any(isinstance(k, t.DecimalType) and k.precision <= _LONG_PRECISION for k in kinds)
 
 
-def _is_misread(leaf: StoredLeaf, wanted: t.IcebergType) -> bool:
+def _is_misread(leaf: StoredLeaf, field_type: t.IcebergType) -> bool:
     """Return whether Spark's reader returns other decimals than a leaf stores, or fails."""
-    if not isinstance(wanted, t.DecimalType) or wanted.precision > _LONG_PRECISION:
+    if not isinstance(field_type, t.DecimalType) or field_type.precision > _LONG_PRECISION:
         return False
     match leaf.physical:
         case "FIXED_LEN_BYTE_ARRAY":

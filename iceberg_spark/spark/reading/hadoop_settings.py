@@ -33,17 +33,19 @@ def foreign_s3_property(properties: Mapping[str, str], bucket: str, setting: Set
     def of_s3a(name: str) -> str | None:
         return setting(f"fs.s3a.bucket.{bucket}.{name}") or setting(f"fs.s3a.{name}") or None
 
-    given = {
+    remaining = {
         key: value
         for key, value in properties.items()
         if key.startswith(("s3.", "client.")) and value and key not in _SAY_NOTHING
     }
-    keys = {name: given.pop(f"s3.{name}", None) or given.get(f"client.{name}") for name in _KEYS}
+    keys = {
+        name: remaining.pop(f"s3.{name}", None) or remaining.get(f"client.{name}") for name in _KEYS
+    }
     for name in _KEYS:
-        given.pop(f"client.{name}", None)
-    endpoint = given.pop(_ENDPOINT, None)
-    if given:
-        return min(given)
+        remaining.pop(f"client.{name}", None)
+    endpoint = remaining.pop(_ENDPOINT, None)
+    if remaining:
+        return min(remaining)
     if endpoint is not None and _address(endpoint, of_s3a) != _address(of_s3a("endpoint"), of_s3a):
         return _ENDPOINT
     return _foreign_key(keys, of_s3a) if any(keys.values()) else None
@@ -54,7 +56,7 @@ def _foreign_key(keys: Mapping[str, str | None], of_s3a: Setting) -> str | None:
         if keys[name] != of_s3a(key):
             return f"s3.{name}"
     provider = of_s3a(_PROVIDER)
-    uses_keys = provider is None or any(one in provider for one in _OF_KEYS)
+    uses_keys = provider is None or any(name in provider for name in _OF_KEYS)
     return None if uses_keys else "s3.access-key-id"
 
 

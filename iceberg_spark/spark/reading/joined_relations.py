@@ -13,8 +13,8 @@ from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
 
 def may_prune_by_joins(plans: Mapping[int, FilteredPlan]) -> bool:
     """Return whether one relation is large, and another has few keys."""
-    large = {place for place, filtered in plans.items() if is_large(filtered.plan)}
-    small = {place for place, filtered in plans.items() if _has_few_keys(filtered)}
+    large = {leaf for leaf, filtered in plans.items() if is_large(filtered.plan)}
+    small = {leaf for leaf, filtered in plans.items() if _has_few_keys(filtered)}
     return bool(large and small) and len(large | small) > 1
 
 
@@ -27,24 +27,24 @@ def joined_plans(
     """
     smaller_plans: dict[int, ScanPlan] = {}
     for joined in optimized.joins:
-        place, other = joined.column.place, joined.key.place
-        if place not in plans or other not in plans:
+        leaf, key_leaf = joined.column.leaf_index, joined.key.leaf_index
+        if leaf not in plans or key_leaf not in plans:
             continue
-        if not is_large(plans[place].plan) or not _has_few_keys(plans[other]):
+        if not is_large(plans[leaf].plan) or not _has_few_keys(plans[key_leaf]):
             continue
         column, key = (
-            plans[place].marked.field(joined.column.name),
-            plans[other].marked.field(joined.key.name),
+            plans[leaf].registered.field(joined.column.name),
+            plans[key_leaf].registered.field(joined.key.name),
         )
-        plan = smaller_plans.get(place, plans[place].plan)
+        plan = smaller_plans.get(leaf, plans[leaf].plan)
         if column is None or key is None or not can_prune(plan, column, key):
             continue
-        smaller_plan = joined_plan(plan, column, plans[other].plan, key).plan
+        smaller_plan = joined_plan(plan, column, plans[key_leaf].plan, key).plan
         if smaller_plan is not None:
-            smaller_plans[place] = smaller_plan
+            smaller_plans[leaf] = smaller_plan
     return smaller_plans
 
 
 def _has_few_keys(filtered: FilteredPlan) -> bool:
     """Return whether a relation's keys may be read; rows that it shows as deleted are no keys."""
-    return is_small(filtered.plan) and not filtered.marked.shows_deleted_rows
+    return is_small(filtered.plan) and not filtered.registered.shows_deleted_rows

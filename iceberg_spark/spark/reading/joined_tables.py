@@ -11,7 +11,7 @@ from iceberg_spark.spark.catalyst.key_filters import OptimizedPlan
 from iceberg_spark.spark.catalyst.plan_joins import JoinedColumns
 from iceberg_spark.spark.catalyst.plan_tree import Node
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
-from iceberg_spark.spark.reading.marked_files import MarkedFiles
+from iceberg_spark.spark.reading.relation_registry import RegisteredRelation
 from iceberg_spark.spec import types as t
 
 
@@ -19,15 +19,16 @@ from iceberg_spark.spec import types as t
 class Join:
     """A column of a relation's rows has to be a key of another relation.
 
-    `place` and `key_place` are their places in both relations. `at_once` says that rows meet their
-    match before they are shuffled, sorted or counted, `is_built` that Spark broadcasts them.
+    `column_index` and `key_index` are their indices in both relations. `at_once` says that rows
+    meet their match before they are shuffled, sorted or counted, `is_built` that Spark broadcasts
+    them.
     """
 
     column: t.NestedField
-    place: int
+    column_index: int
     of: JoinedTable
     key: t.NestedField
-    key_place: int
+    key_index: int
     at_once: bool
     is_built: bool
 
@@ -44,7 +45,7 @@ class JoinedTable:
     leaf: Node
     rows: int
     joins: list[Join] = field(default_factory=list)
-    asked: dict[int, t.NestedField] = field(default_factory=dict)
+    needed_keys: dict[int, t.NestedField] = field(default_factory=dict)
 
     @property
     def number(self) -> int:
@@ -52,18 +53,18 @@ class JoinedTable:
         return self.relation.number
 
     @property
-    def marked(self) -> MarkedFiles:
+    def registered(self) -> RegisteredRelation:
         """What the relation reads."""
-        return self.filtered.marked
+        return self.filtered.registered
 
     @property
     def name(self) -> str:
         """The last part of the table's location."""
-        metadata = self.marked.plan.metadata
+        metadata = self.registered.plan.metadata
         return "" if metadata is None else metadata.location.rstrip("/").rpartition("/")[2]
 
-    def column_place(self, number: int) -> int | None:
-        """Return the place of a column by its id, None for a column that Spark made of another."""
+    def column_index(self, number: int) -> int | None:
+        """Return the index of a column by its id, None for a column that Spark computes."""
         ids = [column.number for column in self.leaf.columns]
         return ids.index(number) if number in ids else None
 
@@ -76,7 +77,7 @@ class JoinedTable:
     @property
     def all_rows(self) -> int:
         """The rows that its snapshot has, about: more than those of its files."""
-        plan = self.marked.plan
+        plan = self.registered.plan
         if plan.metadata is None or plan.context.snapshot_id is None:
             return self.rows
         summary = plan.metadata.snapshot(plan.context.snapshot_id).summary
@@ -93,25 +94,25 @@ def joined_tables(
     `rows` are the rows of the files that are left, by the numbers of the relations. Relations in
     subqueries have no joins.
     """
-    leaves = {leaf.place: leaf for leaf in plan.root.leaves}
+    leaves = {leaf.leaf_index: leaf for leaf in plan.root.leaves}
     tables = {
-        relation.place: JoinedTable(
-            relation, filtered, leaves[relation.place], rows[relation.number]
+        relation.leaf_index: JoinedTable(
+            relation, filtered, leaves[relation.leaf_index], rows[relation.number]
         )
         for relation, filtered in relations
-        if relation.place in leaves
+        if relation.leaf_index in leaves
     }
     for joined in plan.joins:
-        table, other = tables.get(joined.column.place), tables.get(joined.key.place)
-        made = table and other and _join(table, other, joined)
-        if made and table:
-            table.joins.append(made)
+        table, other = tables.get(joined.column.leaf_index), tables.get(joined.key.leaf_index)
+        join = table and other and _join(table, other, joined)
+        if join and table:
+            table.joins.append(join)
     order = sorted(tables.values(), key=_order)
-    for at, table in enumerate(order):
-        earlier = [join for join in table.joins if join.of in order[:at]]
+    for index, table in enumerate(order):
+        earlier = [join for join in table.joins if join.of in order[:index]]
         table.joins[:] = sorted(earlier, key=lambda join: join.of.rows)
         for join in table.joins:
-            join.of.asked[join.key.field_id] = join.key
+            join.of.needed_keys[join.key.field_id] = join.key
     return order
 
 
@@ -121,11 +122,11 @@ def _order(table: JoinedTable) -> tuple[int, bool]:
 
 
 def _join(table: JoinedTable, other: JoinedTable, joined: JoinedColumns) -> Join | None:
-    own, key = table.marked.field(joined.column.name), other.marked.field(joined.key.name)
-    place = table.column_place(joined.column.number)
-    key_place = other.column_place(joined.key.number)
-    if own is None or key is None or place is None or key_place is None:
+    own, key = table.registered.field(joined.column.name), other.registered.field(joined.key.name)
+    column_index = table.column_index(joined.column.number)
+    key_index = other.column_index(joined.key.number)
+    if own is None or key is None or column_index is None or key_index is None:
         return None
     if own.field_type != key.field_type or not can_be_key(key.field_type):
         return None
-    return Join(own, place, other, key, key_place, joined.at_once, joined.is_built)
+    return Join(own, column_index, other, key, key_index, joined.at_once, joined.is_built)

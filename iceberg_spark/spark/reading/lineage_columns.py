@@ -37,10 +37,10 @@ class Lineage:
         first = self._text(_FIRST)
         is_id = column.field.field_id == reserved.ROW_ID_ID
         inherited = f"{first} + {or_raise(ROW_INDEX, 'bigint')}" if is_id else self._text(_SEQUENCE)
-        found = expression(inherited)
-        if column.asked is not None:
-            found = F.coalesce(read_column(column), found)
-        return found if self._has_first() else F.when(expression(f"{first} is not null"), found)
+        lineage = expression(inherited)
+        if column.requested is not None:
+            lineage = F.coalesce(read_column(column), lineage)
+        return lineage if self._has_first() else F.when(expression(f"{first} is not null"), lineage)
 
     def _has_first(self) -> bool:
         """Return whether every file has a first row id."""

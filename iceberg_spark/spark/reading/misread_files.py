@@ -66,8 +66,8 @@ class _FooterTask:
     def _reason(self, head: FooterHead | None) -> str | None:
         if head is None:  # the action says what is wrong
             return None
-        found = columns_in(head.columns.arrow, self.columns, {}, {}, head.columns.leaves)
-        return found if isinstance(found, str) else None
+        columns = columns_in(head.columns.arrow, self.columns, {}, {}, head.columns.leaves)
+        return columns if isinstance(columns, str) else None
 
     def cache_key(self, files: Sequence[ListedFile]) -> tuple[object, ...]:
         """Return what the reasons depend on: files never change, so their names stand for them."""

@@ -35,7 +35,7 @@ OPTIONS = {
 """What the session says about these is not asked; none of a user's options gets here."""
 
 MARK = "__iceberg_files__"
-"""The option of a relation that says which of those that `marked_files` keeps it is."""
+"""The option of a relation that says which of those that `relation_registry` keeps it is."""
 _HAS_PLACES = ("hdfs:", "viewfs:")
 _MOST_BYTES = 2**63 - 1
 _TYPES = {pa.int32(): IntegerType(), pa.int64(): LongType(), pa.string(): StringType()}
@@ -79,18 +79,18 @@ class RelationFiles:
         columns = (self.paths, map(str, self.sizes), *values)
         return list(chain.from_iterable(zip(*columns, strict=True)))
 
-    def part(self, places: Sequence[int]) -> RelationFiles:
+    def part(self, indices: Sequence[int]) -> RelationFiles:
         """Return some of the files, by their places among these."""
-        values = {name: column.take(pa.array(places)) for name, column in self.values.items()}
-        paths = [self.paths[at] for at in places]
-        sizes, rows = ([each[at] for at in places] for each in (self.sizes, self.rows))
+        values = {name: column.take(pa.array(indices)) for name, column in self.values.items()}
+        paths = [self.paths[index] for index in indices]
+        sizes, rows = ([values[index] for index in indices] for values in (self.sizes, self.rows))
         return RelationFiles(paths, sizes, rows, values, self.row_bytes, self.version)
 
 
 def mark_of(kind: StructType, files: RelationFiles) -> str:
     """Return what a relation of these columns and files is marked by: the same for the same."""
-    said = (kind.json(), files.kind.json(), files.version, *files.cells)
-    return hashlib.sha256("\0".join(said).encode()).hexdigest()[:32]
+    parts = (kind.json(), files.kind.json(), files.version, *files.cells)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 def files_relation(
@@ -117,9 +117,9 @@ class _Given:
 
 
 @lru_cache(maxsize=NATIVE.kept_relations)
-def _known(session: SparkSession, mark: str, given: _Given) -> DataFrame:
+def _known(session: SparkSession, mark: str, arguments: _Given) -> DataFrame:
     """Return a relation of a classic session, the same one again for the same files."""
-    return _classic(session, given.kind, given.files, mark)
+    return _classic(session, arguments.kind, arguments.files, mark)
 
 
 def _classic(session: SparkSession, kind: StructType, files: RelationFiles, mark: str) -> DataFrame:
@@ -129,8 +129,8 @@ def _classic(session: SparkSession, kind: StructType, files: RelationFiles, mark
     listed = None
     if any(path.startswith(_HAS_PLACES) for path in files.paths):
         listed = _listed(session, kind, files.paths, mark)
-    given = GivenFiles(files.kind, files.cells, files.read_bytes)
-    return planned_relation(session, kind, options, given, listed)
+    parameters = GivenFiles(files.kind, files.cells, files.read_bytes)
+    return planned_relation(session, kind, options, parameters, listed)
 
 
 def _listed(

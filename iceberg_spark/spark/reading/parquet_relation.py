@@ -33,10 +33,10 @@ from iceberg_spark.spark.reading.lineage_columns import (
     file_key_of,
     lineage_of,
 )
-from iceberg_spark.spark.reading.marked_files import MarkedFiles, keep_marked
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.reading.read_columns import given_name, read_column, relation_type
+from iceberg_spark.spark.reading.relation_registry import RegisteredRelation, register_relation
 from iceberg_spark.spark.reading.relation_size import row_bytes
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.expressions import expression
@@ -71,13 +71,17 @@ def relation(
         loaded = load_deletes(group.deletes, plan, context.io, padded=not has_values)
     lineage = lineage_of(columns, files)
     values = {**lineage.by_file, **(loaded.values if loaded else {})}
-    asks = (loaded is not None and loaded.dirty.has_positions) or asks_places(columns)
+    needs_positions = (loaded is not None and loaded.dirty.has_positions) or asks_places(columns)
     added = _keys(columns, group.deletes.keys if group.deletes else ())
     if has_values:
-        given = _Given(files, values, _version(plan, has_deletes=group.deletes is not None))
-        frame = _marked(plan, columns, given, session, places=asks)
+        relation_values = _Given(
+            files, values, _version(plan, has_deletes=group.deletes is not None)
+        )
+        frame = _marked(plan, columns, relation_values, session, places=needs_positions)
     else:
-        frame, added = _joined(columns, files, values, group, session, added, places=asks)
+        frame, added = _joined(
+            columns, files, values, group, session, added, places=needs_positions
+        )
     if loaded is not None:
         frame = apply_deletes(frame, added, loaded, plan, context.io)
     elif added:
@@ -123,17 +127,17 @@ def _marked(
     """Return a classic relation that has values of its files, and that may be planned again."""
     kind, files, values = relation_type(columns), of.files, of.values
     kind = kind.add(ROW_INDEX_FIELD) if places else kind
-    named = files.column("file_path")
+    paths = files.column("file_path")
     if columns.has(Origin.PATH):
-        values = {**values, _PATH: named.combine_chunks()}
-    spelled = [_for_spark(path) for path in named.to_pylist()]
+        values = {**values, _PATH: paths.combine_chunks()}
+    spelled = [_for_spark(path) for path in paths.to_pylist()]
     sizes = files.column("file_size_in_bytes").to_pylist()
     rows = files.column("record_count").to_pylist()
     width = row_bytes(columns, plan, files)
-    given = RelationFiles(spelled, sizes, rows, values, width, of.version)
-    mark = mark_of(kind, given)
-    keep_marked(mark, MarkedFiles(plan, columns, session, kind, named, given))
-    return files_relation(session, kind, given, mark)
+    relation_files = RelationFiles(spelled, sizes, rows, values, width, of.version)
+    mark = mark_of(kind, relation_files)
+    register_relation(mark, RegisteredRelation(plan, columns, session, kind, paths, relation_files))
+    return files_relation(session, kind, relation_files, mark)
 
 
 def _joined(
@@ -181,14 +185,14 @@ def _with_values(frame: DataFrame, values: _Values) -> DataFrame:
     shown = values.columns.shown
     if is_connect(frame.sparkSession):
         return frame.select([values.of(column) for column in shown])
-    names, made = [], {}
+    names, computed = [], {}
     for column in shown:
         if column.is_as_read:
             names.append(given_name(column))
         else:
             names.append(f"{_MADE}{column.field.field_id}")
-            made[names[-1]] = values.of(column)
-    return selected(frame.withColumns(made) if made else frame, names)
+            computed[names[-1]] = values.of(column)
+    return selected(frame.withColumns(computed) if computed else frame, names)
 
 
 def _may_leave_metadata_out(columns: ColumnPlan, session: SparkSession) -> bool:
@@ -204,15 +208,15 @@ def _may_leave_metadata_out(columns: ColumnPlan, session: SparkSession) -> bool:
 
 def _keys(columns: ColumnPlan, keys: Sequence[LeafColumn]) -> dict[str, Column]:
     """Return the key columns of the relation by name; NULL where a struct around one is."""
-    found = {}
+    key_columns = {}
     for leaf in keys:
         field = leaf.field
         column = read_column(columns.of(field.field_id))
         while isinstance(field.field_type, t.StructType):
             (field,) = field.field_type.fields
             column = column.getField(field.name)
-        found[key_name(leaf.field_id)] = column
-    return found
+        key_columns[key_name(leaf.field_id)] = column
+    return key_columns
 
 
 def _leaf_of(columns: ColumnPlan) -> ColumnOf:

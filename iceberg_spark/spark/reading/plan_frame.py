@@ -57,8 +57,8 @@ def plan_frame(
     """
     rows = plan_rows(plan, spark, engine=engine, split=split, filters=filters)
     frame = frame_of(rows, spark)
-    known = plan.record_count
-    return frame if known is None or engine == "arrow" else with_count(frame, known)
+    count = plan.record_count
+    return frame if count is None or engine == "arrow" else with_count(frame, count)
 
 
 def plan_rows(
@@ -117,7 +117,7 @@ def _mixed(
     tasks = rest.group_values(_for_arrow(others, split_options({}) if split is None else split))
     frame = arrow_frame(plan.context, tasks, spark)
     more = _relations(plan, native, spark, filters=filters) if native else []
-    return reduce(lambda one, other: one.union(other), more, frame)
+    return reduce(lambda left, right: left.union(right), more, frame)
 
 
 def _for_arrow(groups: list[FileGroup], split: SplitOptions) -> SplitOptions:

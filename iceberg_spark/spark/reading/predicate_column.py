@@ -51,7 +51,7 @@ def _joined(by: Callable[[Column, Column], Column], columns: list[Column]) -> Co
     """Join columns in pairs, and these in pairs: PySpark walks down a long chain step by step."""
     while len(columns) > 1:
         pairs = zip(columns[::2], columns[1::2], strict=False)
-        joined = [by(one, other) for one, other in pairs]
+        joined = [by(left, right) for left, right in pairs]
         columns = joined + columns[len(joined) * 2 :]
     return columns[0]
 
@@ -70,11 +70,11 @@ def _leaf(leaf: Leaf, column_of: ColumnOf) -> Column:
         case Comparison(op=op, value=value):
             return _comparison(op, column, literal(kind, value))
         case In(values=values, negated=negated):
-            found = column.isin([literal(kind, value) for value in values])
-            return ~found if negated else found
+            matches = column.isin([literal(kind, value) for value in values])
+            return ~matches if negated else matches
         case StartsWith(prefix=prefix, negated=negated):
-            found = column.startswith(F.lit(prefix))
-            return ~found if negated else found
+            matches = column.startswith(F.lit(prefix))
+            return ~matches if negated else matches
         case _:
             assert_never(leaf)
 

@@ -30,8 +30,8 @@ from iceberg_spark.spark.reading.filtered_plan import FilteredPlan, filtered_pla
 from iceberg_spark.spark.reading.joined_relations import joined_plans, may_prune_by_joins
 from iceberg_spark.spark.reading.joined_tables import joined_tables
 from iceberg_spark.spark.reading.limits import NARROWING
-from iceberg_spark.spark.reading.marked_files import MarkedFiles, marked_files
 from iceberg_spark.spark.reading.parquet_files import MARK
+from iceberg_spark.spark.reading.relation_registry import RegisteredRelation, registered_relation
 from iceberg_spark.spark.reading.relation_size import row_bytes
 
 _log = logging.getLogger(__name__)
@@ -48,53 +48,55 @@ class _Relation:
 
     scanned: ScannedRelation
     filtered: FilteredPlan
-    kept: npt.NDArray[np.bool_] | None
+    mask: npt.NDArray[np.bool_] | None
     rows: int
 
     @classmethod
-    def of(cls, scanned: ScannedRelation, marked: MarkedFiles) -> _Relation | None:
+    def of(cls, scanned: ScannedRelation, registered: RegisteredRelation) -> _Relation | None:
         """Return a relation with its files by its own filters; None if nothing can tell them."""
-        filtered = filtered_plan(marked, scanned.filters)
+        filtered = filtered_plan(registered, scanned.filters)
         if filtered is None:
             return None
-        relation = cls(scanned, filtered, None, marked.rows)
+        relation = cls(scanned, filtered, None, registered.rows)
         relation.keep(filtered.plan)
         return relation
 
     @property
-    def marked(self) -> MarkedFiles:
-        return self.filtered.marked
+    def registered(self) -> RegisteredRelation:
+        return self.filtered.registered
 
     def keep(self, plan: ScanPlan) -> None:
         """Keep the files that a plan has too."""
-        if plan.files is self.marked.plan.files:
+        if plan.files is self.registered.plan.files:
             return
         names = plan.files.column("file_path").combine_chunks()
-        mask = pc.is_in(self.marked.paths, names).combine_chunks().to_numpy(zero_copy_only=False)
+        mask = (
+            pc.is_in(self.registered.paths, names).combine_chunks().to_numpy(zero_copy_only=False)
+        )
         if not mask.all():
-            self.kept = mask if self.kept is None else mask & self.kept
-            self.rows = int(np.asarray(self.marked.files.rows)[self.kept].sum())
+            self.mask = mask if self.mask is None else mask & self.mask
+            self.rows = int(np.asarray(self.registered.files.rows)[self.mask].sum())
 
     def pruned(self) -> PrunedRelation | None:
         """Return the change of the relation; None if it needs all files and all columns."""
-        if self.kept is None and self.scanned.columns is None:
+        if self.mask is None and self.scanned.columns is None:
             return None
-        return PrunedRelation(self.scanned.number, self._used_bytes(), self.kept)
+        return PrunedRelation(self.scanned.number, self._used_bytes(), self.mask)
 
     def _used_bytes(self) -> int:
         """Return about how many bytes the used columns take: Spark chooses joins by that.
 
         A relation has all columns of its table; texts that the plan does not use would count.
         """
-        columns, used = self.marked.columns, self.scanned.columns
+        columns, used = self.registered.columns, self.scanned.columns
         if used is not None:
             read = tuple(
                 column
                 for column in columns.read
-                if column.asked is not None and column.asked.name in used
+                if column.requested is not None and column.requested.name in used
             )
             columns = replace(columns, read=read)
-        return int(self.rows * row_bytes(columns, self.marked.plan, self.marked.plan.files))
+        return int(self.rows * row_bytes(columns, self.registered.plan, self.registered.plan.files))
 
 
 def prune_relations(session: SparkSession, plan: ScannedPlan, query: Any) -> None:
@@ -105,8 +107,8 @@ def prune_relations(session: SparkSession, plan: ScannedPlan, query: Any) -> Non
     relations = [
         relation
         for scanned in plan.relations
-        if (marked := marked_files(scanned.mark)) is not None
-        and (relation := _Relation.of(scanned, marked)) is not None
+        if (registered := registered_relation(scanned.mark)) is not None
+        and (relation := _Relation.of(scanned, registered)) is not None
     ]
     _remove_files(relations, query)
     by_number = {
@@ -123,15 +125,17 @@ def prune_relations(session: SparkSession, plan: ScannedPlan, query: Any) -> Non
 def _prune_by_joins(session: SparkSession, relations: Sequence[_Relation], query: Any) -> None:
     """Prune relations by the keys of others: files by partitions, rows where that pays."""
     joined = {
-        relation.scanned.place: relation for relation in relations if relation.scanned.place >= 0
+        relation.scanned.leaf_index: relation
+        for relation in relations
+        if relation.scanned.leaf_index >= 0
     }
-    plans = {place: relation.filtered for place, relation in joined.items()}
+    plans = {leaf: relation.filtered for leaf, relation in joined.items()}
     most_rows = max((relation.rows for relation in joined.values()), default=0)
     if may_prune_by_joins(plans):
         smaller_plans = joined_plans(plans, optimized_plan(session, query))
-        for place, plan in smaller_plans.items():
-            joined[place].keep(plan)
-        _remove_files([joined[place] for place in smaller_plans], query)
+        for leaf, plan in smaller_plans.items():
+            joined[leaf].keep(plan)
+        _remove_files([joined[leaf] for leaf in smaller_plans], query)
     if most_rows >= KEYS.least_rows and len(joined) > 1:
         optimized = optimized_plan(session, query)
         pairs = [(relation.scanned, relation.filtered) for relation in joined.values()]

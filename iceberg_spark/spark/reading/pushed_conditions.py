@@ -53,9 +53,9 @@ class PushedConditions:
     def __init__(self, columns: ColumnPlan, schema: Schema) -> None:
         self.variants = VariantFields(schema)
         self._columns = {
-            one.asked.name: (one.asked, one.field)
-            for one in (*columns.read, *columns.keys)
-            if one.asked is not None and one.origin is Origin.FILE
+            column.requested.name: (column.requested, column.field)
+            for column in (*columns.read, *columns.keys)
+            if column.requested is not None and column.origin is Origin.FILE
         }
 
     @classmethod
@@ -69,23 +69,23 @@ class PushedConditions:
     def predicate(self, filters: Sequence[Expression]) -> n.Unbound | None:
         """Return what is understood of filters that hold all; None where nothing is."""
         read = [self._read(condition) for condition in filters]
-        known = tuple(one for one in read if one is not None)
-        return n.And(known) if known else None
+        understood = tuple(predicate for predicate in read if predicate is not None)
+        return n.And(understood) if understood else None
 
     def exact_predicate(self, filters: Sequence[Expression]) -> n.Unbound | None:
         """Return the predicate that all filters hold; None if one of them is not understood."""
         read = [self._read(condition) for condition in filters]
-        known = tuple(one for one in read if one is not None)
-        return n.And(known) if len(known) == len(read) else None
+        understood = tuple(predicate for predicate in read if predicate is not None)
+        return n.And(understood) if len(understood) == len(read) else None
 
     def _read(self, of: Expression) -> n.Unbound | None:
         match of.kind, of.parts:
             case ("And" | "Or") as kind, parts:
                 inner = [self._read(part) for part in parts]
-                known = tuple(one for one in inner if one is not None)
-                if len(known) < len(inner):
+                understood = tuple(predicate for predicate in inner if predicate is not None)
+                if len(understood) < len(inner):
                     return None
-                return n.And(known) if kind == "And" else n.Or(known)
+                return n.And(understood) if kind == "And" else n.Or(understood)
             case "Not", (part,):
                 negated = self._read(part)
                 return None if negated is None else n.Not(negated)
@@ -124,7 +124,7 @@ class PushedConditions:
         if of.kind == "InSet":
             values = _set_values(kind, of)
         else:
-            values = [_value(kind, one) for one in others]
+            values = [_value(kind, literal) for literal in others]
         if not values or any(value is None for value in values):
             return None
         if of.kind == "StartsWith":
@@ -137,25 +137,25 @@ class PushedConditions:
         match of.kind, of.parts:
             case "NaNvl", (inner, replaced) if _is_nan(replaced):
                 return self._term(inner)
-            case "Greatest", (one, other) if one == other:
-                return self._term(one) if one.kind == "AttributeReference" else None
+            case "Greatest", (operand, other) if operand == other:
+                return self._term(operand) if operand.kind == "AttributeReference" else None
             case _:
                 variant = pushed_variant(of)
                 if variant is not None:
                     return self._variant(variant)
-                found = self._field(of)
-        if found is None or not isinstance(found[1].field_type, t.PRIMITIVES):
+                fields = self._field(of)
+        if fields is None or not isinstance(fields[1].field_type, t.PRIMITIVES):
             return None
-        asked, own = found
-        if asked.field_type != own.field_type:
+        requested, own = fields
+        if requested.field_type != own.field_type:
             return None
         return n.BoundReference(own.field_id, own.field_type, False, own.name)
 
     def _variant(self, of: PushedVariant) -> n.BoundReference | None:
-        found = self._field(of.column)
-        if found is None or not isinstance(found[1].field_type, t.VariantType):
+        fields = self._field(of.column)
+        if fields is None or not isinstance(fields[1].field_type, t.VariantType):
             return None
-        return self.variants.reference(found[1].field_id, of.keys, of.kind)
+        return self.variants.reference(fields[1].field_id, of.keys, of.kind)
 
     def _field(self, of: Expression) -> tuple[t.NestedField, t.NestedField] | None:
         """Return a field under the names that the relation has, and the table's."""
@@ -166,12 +166,12 @@ class PushedConditions:
                 around = self._field(outer)
                 if around is None:
                     return None
-                asked, own = (one.field_type for one in around)
-                if not isinstance(asked, t.StructType) or not isinstance(own, t.StructType):
+                requested, own = (field.field_type for field in around)
+                if not isinstance(requested, t.StructType) or not isinstance(own, t.StructType):
                     return None
-                place = int(of.node["ordinal"])
-                name = _names(outer)[place] if _names(outer) else None
-                pairs = zip(asked.fields, own.fields, strict=True)
+                ordinal = int(of.node["ordinal"])
+                name = _names(outer)[ordinal] if _names(outer) else None
+                pairs = zip(requested.fields, own.fields, strict=True)
                 return next((pair for pair in pairs if pair[0].name == name), None)
             case _:
                 return None
@@ -208,7 +208,7 @@ def _value(kind: t.IcebergType, of: Expression) -> Any:
 
 def _read_value(kind: t.IcebergType, spark_type: str, text: str) -> Any:
     match kind, spark_type:
-        case ((t.IntegerType() | t.LongType()), whole) if whole in _WHOLE:
+        case ((t.IntegerType() | t.LongType()), integer) if integer in _WHOLE:
             return int(text)
         case t.DecimalType(), decimal if decimal.startswith("decimal"):
             return Decimal(text)

@@ -15,14 +15,14 @@ _AT_END = {"Contains": False, "EndsWith": True}
 def pushed_texts(columns: ColumnPlan, filters: Iterable[Expression]) -> list[TextCondition]:
     """Return what is understood of filters that hold all, over the relation of a column plan."""
     fields = {
-        one.asked.name: one.field
+        one.requested.name: one.field
         for one in columns.read
-        if one.asked is not None
+        if one.requested is not None
         and one.origin is Origin.FILE
-        and isinstance(one.asked.field_type, t.StringType)
+        and isinstance(one.requested.field_type, t.StringType)
         and isinstance(one.field.field_type, t.StringType)
     }
-    found = []
+    conditions = []
     for one in filters:
         if one.kind not in _AT_END:
             continue
@@ -31,5 +31,7 @@ def pushed_texts(columns: ColumnPlan, filters: Iterable[Expression]) -> list[Tex
         is_text = text.kind == "Literal" and text.node.get("type") == "string"
         if column.kind == "AttributeReference" and field is not None and is_text:
             value = text.node.get("value")
-            found += [] if value is None else [TextCondition(field, str(value), _AT_END[one.kind])]
-    return found
+            conditions += (
+                [] if value is None else [TextCondition(field, str(value), _AT_END[one.kind])]
+            )
+    return conditions

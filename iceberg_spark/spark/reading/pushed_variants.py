@@ -29,9 +29,9 @@ def pushed_variant(of: Expression) -> PushedVariant | None:
     """Return the field of a variant that an expression is, None for any other."""
     if of.kind == "Cast":
         (inner,) = of.parts
-        found = _extraction(inner) or (inner, "$", _VARIANT)
-        column, path, was = found
-        name = of.node["type"] if was == _VARIANT else None
+        extraction = _extraction(inner) or (inner, "$", _VARIANT)
+        column, path, cast_from = extraction
+        name = of.node["type"] if cast_from == _VARIANT else None
     else:
         extracted = _extraction(of)
         if extracted is None:

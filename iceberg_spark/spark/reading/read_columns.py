@@ -28,19 +28,23 @@ def relation_type(columns: ColumnPlan) -> s.StructType:
     rows, is taken away by Spark's optimizer: that knows a column by its id and its type, and a semi
     or anti join by a nested field ended in an assertion.
     """
-    every = [one for one in (*columns.read, *columns.keys) if one.origin is not Origin.NOTHING]
-    found = [(one, one.asked) for one in every if one.asked is not None]
-    plain = nullable(to_spark(Schema(*(asked for _, asked in found))))
-    made = []
-    for (column, field), shown in zip(found, plain.fields, strict=True):
+    every = [
+        column for column in (*columns.read, *columns.keys) if column.origin is not Origin.NOTHING
+    ]
+    requested_columns = [
+        (column, column.requested) for column in every if column.requested is not None
+    ]
+    plain = nullable(to_spark(Schema(*(requested for _, requested in requested_columns))))
+    fields = []
+    for (column, field), shown in zip(requested_columns, plain.fields, strict=True):
         metadata = _id(field) if columns.by_id else {}
         if field.initial_default is not None:
             text = default_text(field.field_type, field.initial_default)
             metadata |= {"EXISTS_DEFAULT": text, "CURRENT_DEFAULT": text}
         by_id = columns.by_id and column.shield is not Shield.NONE
         kind = _with_ids(shown.dataType, field.field_type) if by_id else shown.dataType
-        made.append(s.StructField(field.name, kind, True, metadata))
-    return s.StructType(made)
+        fields.append(s.StructField(field.name, kind, True, metadata))
+    return s.StructType(fields)
 
 
 def given_name(column: PlannedColumn) -> str:
@@ -64,20 +68,20 @@ def read_column(column: PlannedColumn) -> Column:
             return _shielded(F.col(given_name(column)), column)
 
 
-def _shielded(given: Column, column: PlannedColumn) -> Column:
+def _shielded(values: Column, column: PlannedColumn) -> Column:
     match column.shield:
         case Shield.NONE:
-            return given
+            return values
         case Shield.NAN:
-            return F.nanvl(given, F.lit(float("nan")).cast(_type(column)))
+            return F.nanvl(values, F.lit(float("nan")).cast(_type(column)))
         case Shield.LEAF:
-            return F.greatest(given, given)  # the column itself, behind a function
+            return F.greatest(values, values)  # the column itself, behind a function
         case Shield.WHOLE:
             # Spark looks neither for filters nor for unused fields behind a condition.
-            return F.when(given.isNotNull(), given).cast(_type(column))
+            return F.when(values.isNotNull(), values).cast(_type(column))
         case Shield.RENAMED:
             # Nor behind a cast that changes names; one that changes nothing is dropped.
-            return given.cast(_type(column))
+            return values.cast(_type(column))
 
 
 def _type(column: PlannedColumn) -> s.DataType:
@@ -88,9 +92,9 @@ def _type(column: PlannedColumn) -> s.DataType:
 
 
 def _asked(column: PlannedColumn) -> t.NestedField:
-    if column.asked is None:
+    if column.requested is None:
         raise ValueError(f"'{column.field.name}' is no column of files")
-    return column.asked
+    return column.requested
 
 
 def _id(field: t.NestedField) -> dict[str, Any]:

@@ -47,9 +47,9 @@ def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
     there the settings are made in it, and stay, because every action resolves the plan again.
     Many local files are listed faster on the driver than by a job with a task a file.
     """
-    wanted = {LISTING_THRESHOLD: ON_THE_DRIVER} if local else {}
+    settings = {LISTING_THRESHOLD: ON_THE_DRIVER} if local else {}
     if is_connect(spark):
-        for key, value in {FIELD_IDS: "true", EXACT_DATES: "true", **wanted}.items():
+        for key, value in {FIELD_IDS: "true", EXACT_DATES: "true", **settings}.items():
             spark.conf.set(key, value)
         return spark
     with asking_anew():  # the session that is made has the settings of now
@@ -63,24 +63,24 @@ def unfit_setting(spark: SparkSession) -> str | None:
     for key, value in NEEDED.items():
         if key == FIELD_IDS:
             continue
-        found = spark.conf.get(key, value)
-        fits = "parquet" in str(found).split(",") if key == V1_SOURCES else found == value
+        setting = spark.conf.get(key, value)
+        fits = "parquet" in str(setting).split(",") if key == V1_SOURCES else setting == value
         if not fits:
-            return f"{key}={found}"
+            return f"{key}={setting}"
     return None
 
 
 @lru_cache(maxsize=8)
 def _made(spark: SparkSession, users: str | None, local: bool) -> SparkSession:  # noqa: ARG001 (the key)
-    made = spark.newSession()
-    wanted = {**all_settings(spark), **NEEDED, "spark.sql.caseSensitive": "true"}
+    session = spark.newSession()
+    settings = {**all_settings(spark), **NEEDED, "spark.sql.caseSensitive": "true"}
     if local:
-        wanted[LISTING_THRESHOLD] = ON_THE_DRIVER
-    has = all_settings(made)
-    for key, value in wanted.items():
-        if has.get(key) != value and (made.conf.isModifiable(key) or _is_of_a_store(key)):
-            made.conf.set(key, value)
-    return made
+        settings[LISTING_THRESHOLD] = ON_THE_DRIVER
+    current = all_settings(session)
+    for key, value in settings.items():
+        if current.get(key) != value and (session.conf.isModifiable(key) or _is_of_a_store(key)):
+            session.conf.set(key, value)
+    return session
 
 
 def _is_of_a_store(key: str) -> bool:

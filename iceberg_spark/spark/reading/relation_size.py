@@ -35,13 +35,15 @@ def row_bytes(columns: ColumnPlan, plan: ScanPlan, files: pa.Table) -> float:
     estimate, and more if the files are longer than all columns should be.
     `files` are rows of FILES_SCHEMA.
     """
-    read = [one.asked for one in (*columns.read, *columns.keys) if one.asked is not None]
-    some = list(_leaves((one.field_id, one.field_type) for one in read))
+    read = [
+        field.requested for field in (*columns.read, *columns.keys) if field.requested is not None
+    ]
+    some = list(_leaves((field.field_id, field.field_type) for field in read))
     if not any(leaf.is_loose for leaf in some):
         return max(_LEAST_ROW_BYTES, _sum(some, {}, 0.0))
     stored = column_bytes(plan)
     schema = plan.context.table_schema
-    every = _leaves((one.field_id, one.field_type) for one in schema.fields)
+    every = _leaves((field.field_id, field.field_type) for field in schema.fields)
     return max(_LEAST_ROW_BYTES, _sum(some, stored, _longer(list(every), files)))
 
 
@@ -81,7 +83,7 @@ def _leaves(
     for field_id, kind in fields:
         match kind:
             case t.StructType(fields=inner):
-                pairs = ((one.field_id, one.field_type) for one in inner)
+                pairs = ((field.field_id, field.field_type) for field in inner)
                 yield from _leaves(pairs, repeated=repeated)
             case t.ListType(element_id=element_id, element_type=element):
                 yield from _leaves([(element_id, element)], repeated=True)

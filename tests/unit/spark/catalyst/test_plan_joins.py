@@ -77,12 +77,12 @@ def test_an_outer_join_s_side_has_values_that_the_other_has_not() -> None:
 def test_a_semi_join_tells_values_of_its_right_side_by_its_condition_alone() -> None:
     side = join(relation(1), relation(1, 2), 1, 2, "LeftSemi")
     keys = [one.key for one in joined_columns(tree_of(join(relation(3), side, 3, 1)))]
-    assert {(one.place, one.name) for one in keys} == {(0, "c3"), (1, "c1"), (2, "c2")}
+    assert {(one.leaf_index, one.name) for one in keys} == {(0, "c3"), (1, "c1"), (2, "c2")}
 
 
 def at_once(said: Json, *small: int) -> dict[tuple[str, str], bool]:
     """Return which pairs meet at once, where Spark broadcasts some leaves by their places."""
-    found = joined_columns(tree_of(said), lambda node: node.place in small)
+    found = joined_columns(tree_of(said), lambda node: node.leaf_index in small)
     return {(one.column.name, one.key.name): one.at_once for one in found}
 
 
@@ -107,7 +107,7 @@ def test_rows_that_are_shuffled_or_counted_before_meet_later() -> None:
 
 def built(said: Json, *small: int) -> set[tuple[str, str]]:
     """Return pairs whose own rows Spark broadcasts."""
-    found = joined_columns(tree_of(said), lambda node: node.place in small)
+    found = joined_columns(tree_of(said), lambda node: node.leaf_index in small)
     return {(one.column.name, one.key.name) for one in found if one.is_built}
 
 

@@ -37,7 +37,10 @@ def plans(table: Table, *, isolated: bool = True, **scan: Any) -> list[ColumnPla
 def how(plan: ColumnPlan) -> dict[str, tuple[str, Shield]]:
     """What each column of the files is asked for as, and what shields it."""
     return {
-        column.field.name: ("" if column.asked is None else column.asked.name, column.shield)
+        column.field.name: (
+            "" if column.requested is None else column.requested.name,
+            column.shield,
+        )
         for column in plan.read
     }
 
@@ -89,8 +92,8 @@ def test_without_footers_nothing_is_asked_for_by_its_name(
 def test_uuids_are_16_bytes_and_none_that_is_as_read(shapes: Table) -> None:
     (plan,) = plans(shapes)
     column = plan.of(5)
-    assert column.asked is not None
-    assert str(column.asked.field_type) == "fixed[16]"
+    assert column.requested is not None
+    assert str(column.requested.field_type) == "fixed[16]"
     assert not column.is_as_read
     assert plan.of(1).is_as_read
 

@@ -8,7 +8,7 @@ import pytest
 
 from iceberg_spark.arrow.file_fields import file_fields
 from iceberg_spark.formats.parquet_head import StoredLeaf
-from iceberg_spark.spark.reading.footer_columns import FileColumns, Found, columns_in
+from iceberg_spark.spark.reading.footer_columns import ColumnsOrReason, FileColumns, columns_in
 from tests.builders import field, list_of, struct
 
 MAPPING = {
@@ -28,7 +28,9 @@ def with_id(name: str, kind: pa.DataType, number: int) -> pa.Field:
     return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
 
 
-def found(stored: Any, *wanted: Any, constants: Any = (), leaf: StoredLeaf = LONG) -> Found:
+def found(
+    stored: Any, *wanted: Any, constants: Any = (), leaf: StoredLeaf = LONG
+) -> ColumnsOrReason:
     schema = pa.schema(stored)
     count = sum(len(one.leaves) for one in file_fields(schema))
     return columns_in(schema, wanted, MAPPING, dict(constants), [leaf] * count)

@@ -1,4 +1,4 @@
-"""The columns that a scan asks its data files for, or why Spark's Parquet reader can't be: pure."""
+"""The columns that a scan reads from its data files, or why Spark's Parquet reader cannot."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ _METADATA_IDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class AskedColumns:
-    """The top-level columns asked for: those shown, then the filter's others; those of keys.
+class RequestedColumns:
+    """The top-level columns that a scan reads.
 
-    With `isolated` False a setting of the session could make Spark read by name. A column of
-    `keys` that was dropped is as its last schema had it, under a name that no column has.
+    `fields` are those that the scan returns, then others of its filter. `keys` are columns of
+    equality deletes. A dropped column is among them as the last schema with it had it, under a name
+    that no column has. If `isolated` is False, a setting of the session could make Spark read by
+    name.
     """
 
     context: ScanContext
@@ -42,69 +44,71 @@ class AskedColumns:
     keys: tuple[t.NestedField, ...] = ()
 
     @property
-    def wanted(self) -> tuple[t.NestedField, ...]:
-        """All of them, each once."""
+    def all_fields(self) -> tuple[t.NestedField, ...]:
+        """All columns, without repetition."""
         return (*self.fields, *self.keys)
 
 
-def asked_columns(context: ScanContext, *, isolated: bool) -> AskedColumns | str:
+def requested_columns(context: ScanContext, *, isolated: bool) -> RequestedColumns | str:
     """Return the columns of a scan, or why the Arrow engine has to read them.
 
-    A column of the filter that lies in a struct comes with its whole struct.
+    A column of the filter within a struct comes with its whole struct.
     """
-    asked = AskedColumns(context, isolated, _fields(context))
-    return _column_reason(asked) or asked
+    columns = RequestedColumns(context, isolated, _fields(context))
+    return _column_reason(columns) or columns
 
 
-def with_keys(asked: AskedColumns, keys: Sequence[LeafColumn]) -> AskedColumns | str:
-    """Return the columns with those that equality deletes need besides, a struct whole.
+def with_keys(columns: RequestedColumns, keys: Sequence[LeafColumn]) -> RequestedColumns | str:
+    """Return the columns and those that equality deletes need as well, structs as a whole.
 
-    Or why the Arrow engine has to apply deletes by these keys.
+    Returns the reason if the Arrow engine has to apply deletes by these keys.
     """
-    added = _key_fields(asked, keys)
-    more = replace(asked, keys=tuple(added.values()))
+    added = _key_fields(columns, keys)
+    more = replace(columns, keys=tuple(added.values()))
     return _key_reason(more, keys, added) or more
 
 
 def _fields(context: ScanContext) -> tuple[t.NestedField, ...]:
     shown = tuple(f for f in context.read_schema.fields if f.field_id not in _METADATA_IDS)
-    known = {field.field_id for field in shown}
+    shown_ids = {field.field_id for field in shown}
     tops = dict.fromkeys(context.table_schema.path_ids(i)[0] for i in field_ids(context.row_filter))
-    others = (context.table_schema.find_field(top) for top in tops if top not in known)
+    others = (context.table_schema.find_field(top) for top in tops if top not in shown_ids)
     return (*shown, *others)
 
 
-def _key_fields(asked: AskedColumns, keys: Sequence[LeafColumn]) -> Mapping[int, t.NestedField]:
-    context = asked.context
-    known = {field.field_id for field in asked.fields}
-    found: dict[int, t.NestedField] = {}
+def _key_fields(
+    columns: RequestedColumns, keys: Sequence[LeafColumn]
+) -> Mapping[int, t.NestedField]:
+    context = columns.context
+    read_ids = {field.field_id for field in columns.fields}
+    key_fields: dict[int, t.NestedField] = {}
     for leaf in keys:
         top = leaf.field.field_id
-        if top in known:
+        if top in read_ids:
             continue
         if context.table_schema.get(leaf.field_id) is not None:
-            found[top] = context.table_schema.find_field(top)
+            key_fields[top] = context.table_schema.find_field(top)
         elif context.dropped_fields is not None:
-            was = context.dropped_fields.find_field(top)
-            found[top] = replace(was, name=f"__dropped_{top}")
-    return found
+            dropped = context.dropped_fields.find_field(top)
+            key_fields[top] = replace(dropped, name=f"__dropped_{top}")
+    return key_fields
 
 
 def _key_reason(
-    asked: AskedColumns, keys: Sequence[LeafColumn], added: Mapping[int, t.NestedField]
+    columns: RequestedColumns, keys: Sequence[LeafColumn], added: Mapping[int, t.NestedField]
 ) -> str | None:
-    read = Schema(*asked.fields)
+    read = Schema(*columns.fields)
     for leaf in keys:
         top = added.get(leaf.field.field_id) or read.find_field(leaf.field.field_id)
-        if leaf.field_id not in {one.field_id for one in nested(top)}:
+        if leaf.field_id not in {field.field_id for field in nested(top)}:
             return f"key column '{_name(leaf)}' lies in a struct that is read in part"
-        if asked.context.table_schema.get(leaf.field_id) is None and (
-            leaf.depth or not asked.isolated
+        if columns.context.table_schema.get(leaf.field_id) is None and (
+            leaf.depth or not columns.isolated
         ):
             # Spark prunes structs by name, and what a dropped field was called isn't known.
             return f"key column '{_name(leaf)}' was dropped, so that only its field id finds it"
-        for one in nested(top):
-            reason = _reason(asked, one, top=one is top)
+        for field in nested(top):
+            reason = _reason(columns, field, top=field is top)
             if reason:
                 return f"{reason} (key '{_name(leaf)}')"
     return None
@@ -118,8 +122,8 @@ def _name(leaf: LeafColumn) -> str:
     return name
 
 
-def _column_reason(asked: AskedColumns) -> str | None:
-    context, read = asked.context, Schema(*asked.fields)
+def _column_reason(columns: RequestedColumns) -> str | None:
+    context, read = columns.context, Schema(*columns.fields)
     for field_id in field_ids(context.row_filter):
         if read.get(field_id) is None:
             name = context.table_schema.find_column_name(field_id)
@@ -127,10 +131,10 @@ def _column_reason(asked: AskedColumns) -> str | None:
     if any(field.name.lower() == ROW_INDEX for field in context.table_schema.fields):
         return f"a name under which Spark gives places of rows (column '{ROW_INDEX}')"
     for field in read.fields:
-        for one in nested(field):
-            reason = _reason(asked, one, top=one is field)
+        for inner in nested(field):
+            reason = _reason(columns, inner, top=inner is field)
             if reason:
-                return f"{reason} ('{read.find_column_name(one.field_id)}')"
+                return f"{reason} ('{read.find_column_name(inner.field_id)}')"
     return None
 
 
@@ -141,8 +145,8 @@ def nested(field: t.NestedField) -> Iterator[t.NestedField]:
         yield from nested(child)
 
 
-def _reason(asked: AskedColumns, field: t.NestedField, *, top: bool) -> str | None:
-    history, field_id = asked.context.history, field.field_id
+def _reason(columns: RequestedColumns, field: t.NestedField, *, top: bool) -> str | None:
+    history, field_id = columns.context.history, field.field_id
     default = field.initial_default
     match field.field_type:
         case t.UUIDType() | t.UnknownType() if not top:
@@ -159,8 +163,8 @@ def _reason(asked: AskedColumns, field: t.NestedField, *, top: bool) -> str | No
         return "column whose type was changed"
     if field.required and field_id in history.younger and default is None and top:
         return "required column that files may lack"
-    if not asked.isolated and field_id in reserved.LINEAGE_IDS:
+    if not columns.isolated and field_id in reserved.LINEAGE_IDS:
         return "row ids, which a setting of the session could hide"
-    if not asked.isolated and (field_id in history.renamed or field_id in history.shared):
+    if not columns.isolated and (field_id in history.renamed or field_id in history.shared):
         return "renamed column, which a setting of the session could hide"
     return None
