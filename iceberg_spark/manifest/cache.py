@@ -26,12 +26,12 @@ class ManifestCache:
     def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Key, tuple[Columns, int]] = OrderedDict()
+        self._entries: OrderedDict[Key, tuple[Columns, int]] = OrderedDict()
         self._bytes = 0
         self._times_cleared = 0
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     @property
     def nbytes(self) -> int:
@@ -51,31 +51,31 @@ class ManifestCache:
     def get(self, key: Key) -> Columns:
         """Return the columns that are kept of a manifest, none for one that isn't there."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
+            entry = self._entries.get(key)
+            if entry is None:
                 return {}
-            self._kept.move_to_end(key)
-            return found[0]
+            self._entries.move_to_end(key)
+            return entry[0]
 
     def put(self, key: Key, columns: Columns) -> None:
         """Keep columns of a manifest beside those of it that are kept already."""
         with self._lock:
-            before, size_before = self._kept.pop(key, ({}, 0))
+            before, size_before = self._entries.pop(key, ({}, 0))
             self._bytes -= size_before
             merged = {**before, **columns}
             size = sum(array.nbytes for array in merged.values() if array is not None)
             if size > self._max_bytes:
                 return
-            self._kept[key] = merged, size
+            self._entries[key] = merged, size
             self._bytes += size
             while self._bytes > self._max_bytes:
-                _, (_, dropped) = self._kept.popitem(last=False)
+                _, (_, dropped) = self._entries.popitem(last=False)
                 self._bytes -= dropped
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._kept.clear()
+            self._entries.clear()
             self._bytes = 0
             self._times_cleared += 1
 

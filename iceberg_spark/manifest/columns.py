@@ -69,7 +69,7 @@ REQUIRED = ("status", "file_path", "file_format", "record_count", "file_size_in_
 def partition_arrow_type(partition_type: StructType) -> DataType:
     """Return the Arrow struct of a partition tuple; children are named by partition field id."""
     return pa.struct(
-        [(str(one.field_id), arrow_type(one.field_type)) for one in partition_type.fields]
+        [(str(field.field_id), arrow_type(field.field_type)) for field in partition_type.fields]
     )
 
 

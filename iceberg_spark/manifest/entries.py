@@ -58,9 +58,9 @@ def data_files(table: Table, spec_id: int, partition_type: StructType) -> list[D
         if name in table.column_names:
             held[name] = [v if v is None else tuple(v) for v in table.column(name).to_pylist()]
     paths = held["file_path"]
-    for name, known in (("content", DataFileContent), ("file_format", FileFormat)):
+    for name, kind in (("content", DataFileContent), ("file_format", FileFormat)):
         values = table.column(name).to_pylist()
-        held[name] = [known_value(known, v, p) for v, p in zip(values, paths, strict=True)]
+        held[name] = [known_value(kind, v, p) for v, p in zip(values, paths, strict=True)]
     if PARTITION in table.column_names:
         held[PARTITION] = _tuples(concat(table.column(PARTITION)), partition_type)
     return [
@@ -113,12 +113,12 @@ def partition_array(files: Sequence[DataFile], partition_type: StructType) -> An
                 f"has {len(partition_type.fields)} fields"
             )
     children = []
-    for at, one in enumerate(partition_type.fields):
+    for index, field in enumerate(partition_type.fields):
         try:
-            children.append(to_array(one.field_type, [file.partition[at] for file in files]))
+            children.append(to_array(field.field_type, [file.partition[index] for file in files]))
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as wrong:
             raise InvalidInputError(
-                f"A value of partition field '{one.name}' is no {one.field_type}: {wrong}"
+                f"A value of partition field '{field.name}' is no {field.field_type}: {wrong}"
             ) from wrong
     return struct_of(len(files), children, partition_arrow_type(partition_type))
 
@@ -127,26 +127,26 @@ def _tuples(partitions: Any, partition_type: StructType) -> list[tuple[Any, ...]
     if not partition_type.fields:
         return [()] * len(partitions)
     columns = [
-        from_array(one.field_type, partitions.field(at))
-        for at, one in enumerate(partition_type.fields)
+        from_array(field.field_type, partitions.field(index))
+        for index, field in enumerate(partition_type.fields)
     ]
     return list(zip(*columns, strict=True))
 
 
 def _as_map(pairs: Sequence[Mapping[str, Any]] | None) -> dict[int, Any] | None:
-    return None if pairs is None else {one["key"]: one["value"] for one in pairs}
+    return None if pairs is None else {pair["key"]: pair["value"] for pair in pairs}
 
 
 def _as_pairs(values: Mapping[int, Any] | None) -> list[dict[str, Any]] | None:
     return None if values is None else [{"key": k, "value": v} for k, v in values.items()]
 
 
-def known_value(known: Any, value: Any, path: str) -> Any:
+def known_value(kind: Any, value: Any, path: str) -> Any:
     """Return a value of an enum by what a manifest says of a file.
 
     Raises CorruptFileError naming the file for what the specification doesn't know.
     """
     try:
-        return known(value)
+        return kind(value)
     except ValueError:
-        raise CorruptFileError(f"File {path} has an unknown {known.__name__}: {value}") from None
+        raise CorruptFileError(f"File {path} has an unknown {kind.__name__}: {value}") from None

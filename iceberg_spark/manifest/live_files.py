@@ -27,17 +27,17 @@ def live_files(manifests: Iterable[tuple[str, bytes]]) -> Iterator[Table]:
 
     Version 1 manifests have data files only. Raises CorruptFileError, UnsupportedError (codec).
     """
-    for found in read_avro_files(
+    for table in read_avro_files(
         manifests, columns=frozenset((_STATUS, _PATH, _CONTENT)), inline=_RECORDS
     ):
-        at = {field_id(one): index for index, one in enumerate(found.schema)}
-        if _STATUS not in at or _PATH not in at:
+        column_of = {field_id(field): index for index, field in enumerate(table.schema)}
+        if _STATUS not in column_of or _PATH not in column_of:
             raise CorruptFileError("A manifest has entries without status or file_path")
-        paths = found.column(at[_PATH]).cast(pa.string())
+        paths = table.column(column_of[_PATH]).cast(pa.string())
         content = (
-            found.column(at[_CONTENT]).cast(pa.int32())
-            if _CONTENT in at
-            else pa.repeat(pa.scalar(0, pa.int32()), found.num_rows)
+            table.column(column_of[_CONTENT]).cast(pa.int32())
+            if _CONTENT in column_of
+            else pa.repeat(pa.scalar(0, pa.int32()), table.num_rows)
         )
-        live = pc.not_equal(found.column(at[_STATUS]), int(ManifestEntryStatus.DELETED))
+        live = pc.not_equal(table.column(column_of[_STATUS]), int(ManifestEntryStatus.DELETED))
         yield pa.table([paths, content], schema=FILES).filter(live)

@@ -48,9 +48,9 @@ def read_manifest_list(
     if snapshot.manifest_list is None:
         paths = snapshot.manifests or ()
         return tuple(manifest_file_from_manifest(io, path, snapshot, metadata) for path in paths)
-    found = _read(io, snapshot.manifest_list)
-    _check_specs(found, snapshot.manifest_list, metadata)
-    return manifest_files(found, snapshot.manifest_list)
+    table = _read(io, snapshot.manifest_list)
+    _check_specs(table, snapshot.manifest_list, metadata)
+    return manifest_files(table, snapshot.manifest_list)
 
 
 def manifest_files(table: Table, location: str) -> tuple[ManifestFile, ...]:
@@ -68,17 +68,17 @@ def read_manifest_list_columns(
 ) -> Table:
     """Return the manifests of a snapshot as a table, one row each, some columns of LIST_SCHEMA."""
     if snapshot.manifest_list is not None:
-        found = _read(io, snapshot.manifest_list, columns)
-        _check_specs(found, snapshot.manifest_list, metadata)
-        return found
+        table = _read(io, snapshot.manifest_list, columns)
+        _check_specs(table, snapshot.manifest_list, metadata)
+        return table
     return manifest_list_table(read_manifest_list(io, snapshot, metadata)).select(columns)
 
 
-def _check_specs(found: Table, location: str, metadata: TableMetadata) -> None:
+def _check_specs(table: Table, location: str, metadata: TableMetadata) -> None:
     """Raise CorruptFileError where manifests have specs that the table has not."""
-    if "partition_spec_id" not in found.column_names:
+    if "partition_spec_id" not in table.column_names:
         return
-    specs = found.column("partition_spec_id")
+    specs = table.column("partition_spec_id")
     sizes = {number: len(spec.fields) for number, spec in metadata.partition_specs.items()}
     unknown = set(pc.unique(specs).to_pylist()) - set(sizes)
     if unknown:
@@ -94,15 +94,15 @@ def read_manifest_lists(
     """Yield the manifests of lists given as (location, bytes): some columns of LIST_SCHEMA."""
     held = list(lists)
     where = held[0][0] if held else ""
-    wanted = frozenset(_LIST_IDS[name] for name in columns)
-    for found in read_avro_files(held, columns=wanted, limits=limits):
-        yield _typed(found, where, columns)
+    field_ids = frozenset(_LIST_IDS[name] for name in columns)
+    for table in read_avro_files(held, columns=field_ids, limits=limits):
+        yield _typed(table, where, columns)
 
 
 def manifest_list_table(manifests: Iterable[ManifestFile]) -> Table:
     """Return manifests as a table of LIST_SCHEMA, one row each."""
-    rows = [_row(one) for one in manifests]
-    arrays = [pa.array([row[one.name] for row in rows], one.type) for one in LIST_SCHEMA]
+    rows = [_row(manifest) for manifest in manifests]
+    arrays = [pa.array([row[field.name] for row in rows], field.type) for field in LIST_SCHEMA]
     return pa.Table.from_arrays(arrays, schema=_nullable(LIST_SCHEMA))
 
 
@@ -123,9 +123,9 @@ def write_manifest_list(
     Raises InvalidInputError for a new manifest of another snapshot, for a manifest without
     counts in format version 2, and for delete manifests in version 1.
     """
-    rows = tuple(_assigned(one, snapshot, format_version) for one in manifests)
+    rows = tuple(_assigned(manifest, snapshot, format_version) for manifest in manifests)
     struct = manifest_file_struct(format_version)
-    table = manifest_list_table(rows).select([one.name for one in struct.fields])
+    table = manifest_list_table(rows).select([field.name for field in struct.fields])
     metadata = {
         "snapshot-id": str(snapshot.snapshot_id),
         "parent-snapshot-id": _text(snapshot.parent_snapshot_id),
@@ -179,57 +179,64 @@ def _assigned(manifest: ManifestFile, snapshot: Snapshot, format_version: int) -
 
 
 def _read(io: FileIO, location: str, columns: Sequence[str] = tuple(LIST_SCHEMA.names)) -> Table:
-    found = read_avro_columns(
+    table = read_avro_columns(
         io.read_bytes(location),
         location=location,
         columns=frozenset(_LIST_IDS[name] for name in columns),
         limits=limits_of(io.properties),
     )
-    return _typed(found, location, columns)
+    return _typed(table, location, columns)
 
 
-def _typed(found: Table, location: str, columns: Sequence[str]) -> Table:
+def _typed(table: Table, location: str, columns: Sequence[str]) -> Table:
     with decoding(location):
-        return _columns(found, location, columns)
+        return _columns(table, location, columns)
 
 
-def _columns(found: Table, location: str, columns: Sequence[str]) -> Table:
-    by_id = {field_id(one): at for at, one in enumerate(found.schema)}
+def _columns(table: Table, location: str, columns: Sequence[str]) -> Table:
+    by_id = {field_id(field): index for index, field in enumerate(table.schema)}
     arrays = []
     schema = pa.schema([LIST_SCHEMA.field(name) for name in columns])
-    for one in schema:
-        at = by_id.get(_LIST_IDS[one.name])
-        if at is None:
-            arrays.append(_absent(one, found.num_rows, location))
+    for field in schema:
+        position = by_id.get(_LIST_IDS[field.name])
+        if position is None:
+            arrays.append(_absent(field, table.num_rows, location))
             continue
-        array = concat(found.column(at)) if found.num_rows else pa.array([], found.field(at).type)
-        if one.name == "partitions":
-            arrays.append(_summaries(array, one.type))
+        array = (
+            concat(table.column(position))
+            if table.num_rows
+            else pa.array([], table.field(position).type)
+        )
+        if field.name == "partitions":
+            arrays.append(_summaries(array, field.type))
         else:
-            arrays.append(array.cast(one.type))
+            arrays.append(array.cast(field.type))
     return pa.Table.from_arrays(arrays, schema=_nullable(schema))
 
 
-def _absent(one: Any, rows: int, location: str) -> Any:
-    if one.name in _REQUIRED:
-        raise CorruptFileError(f"{location} is no manifest list: it has no {one.name}")
-    default = _V1_DEFAULTS.get(one.name)
+def _absent(field: Any, rows: int, location: str) -> Any:
+    if field.name in _REQUIRED:
+        raise CorruptFileError(f"{location} is no manifest list: it has no {field.name}")
+    default = _V1_DEFAULTS.get(field.name)
     if default is None:
-        return pa.nulls(rows, one.type)
-    return pa.repeat(pa.scalar(default, one.type), rows)
+        return pa.nulls(rows, field.type)
+    return pa.repeat(pa.scalar(default, field.type), rows)
 
 
 def _summaries(array: Any, target: Any) -> Any:
     """Return partition summaries with their fields by id; an old list lacks `contains_nan`."""
     if array.type == target:
         return array
-    have = {field_id(one): one.name for one in array.type.value_type}
-    wanted = {child.name: have.get(_SUMMARY_IDS[child.name]) for child in target.value_type}
+    have = {field_id(field): field.name for field in array.type.value_type}
+    sources = {child.name: have.get(_SUMMARY_IDS[child.name]) for child in target.value_type}
     # A loop over rows: a manifest list has one per manifest.
     rows = [
         None
         if row is None
-        else [{name: one[src] if src else None for name, src in wanted.items()} for one in row]
+        else [
+            {name: summary[src] if src else None for name, src in sources.items()}
+            for summary in row
+        ]
         for row in array.to_pylist()
     ]
     return pa.array(rows, target)
@@ -237,7 +244,7 @@ def _summaries(array: Any, target: Any) -> Any:
 
 def _manifest_file(row: Mapping[str, Any], location: str) -> ManifestFile:
     parts = row["partitions"]
-    summaries = None if parts is None else tuple(FieldSummary(**one) for one in parts)
+    summaries = None if parts is None else tuple(FieldSummary(**part) for part in parts)
     try:
         content = ManifestContent(row["content"])
     except ValueError:
@@ -247,19 +254,20 @@ def _manifest_file(row: Mapping[str, Any], location: str) -> ManifestFile:
     return ManifestFile(**{**row, "content": content, "partitions": summaries})
 
 
-def _row(one: ManifestFile) -> dict[str, Any]:
-    row = {name: getattr(one, name) for name in LIST_SCHEMA.names}
-    row["content"] = int(one.content)
-    if one.partitions is not None:
+def _row(manifest: ManifestFile) -> dict[str, Any]:
+    row = {name: getattr(manifest, name) for name in LIST_SCHEMA.names}
+    row["content"] = int(manifest.content)
+    if manifest.partitions is not None:
         row["partitions"] = [
-            {name: getattr(each, name) for name in _SUMMARY_IDS} for each in one.partitions
+            {name: getattr(summary, name) for name in _SUMMARY_IDS}
+            for summary in manifest.partitions
         ]
     return row
 
 
 def _nullable(schema: Any) -> Any:
-    return pa.schema([one.with_nullable(True) for one in schema])
+    return pa.schema([field.with_nullable(True) for field in schema])
 
 
-_LIST_IDS = {one.name: one.field_id for one in manifest_file_struct(3).fields}
+_LIST_IDS = {field.name: field.field_id for field in manifest_file_struct(3).fields}
 _SUMMARY_IDS = {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}

@@ -62,8 +62,8 @@ def read_manifest(
     Raises NoSuchFileError, CorruptFileError, UnsupportedError (codec), InvalidInputError for an
     unknown column.
     """
-    wanted = _checked(columns)
-    needed = set(wanted) | {_ROWS}
+    selected = _checked(columns)
+    needed = set(selected) | {_ROWS}
     if "first_row_id" in needed:
         needed.add("record_count")
     held = _decoded(
@@ -74,22 +74,22 @@ def read_manifest(
         arrays = {
             name: _partition(held, rows, partition_type, manifest)
             if name == PARTITION
-            else _given(held, name, rows)
+            else _column_or_default(held, name, rows)
             for name in needed
         }
         _inherit(arrays, manifest)
-        schema = entry_schema(partition_type, wanted)
+        schema = entry_schema(partition_type, selected)
         return pa.Table.from_arrays([arrays[name] for name in schema.names], schema=schema)
 
 
 def _checked(columns: Collection[str] | None) -> Collection[str]:
-    wanted = tuple(ENTRY_COLUMNS) if columns is None else columns
-    for name in wanted:
+    selected = tuple(ENTRY_COLUMNS) if columns is None else columns
+    for name in selected:
         if name not in ENTRY_COLUMNS:
             raise InvalidInputError(
                 f"Manifests have no column '{name}'; they have: {', '.join(ENTRY_COLUMNS)}"
             )
-    return wanted
+    return selected
 
 
 def _decoded(
@@ -102,7 +102,7 @@ def _decoded(
     """Return the file's columns as they stand there, decoding those that aren't cached yet."""
     ids = {name: ENTRY_COLUMNS[name].field_id for name in needed if name != PARTITION}
     if PARTITION in needed:
-        ids |= {_child(one.field_id): one.field_id for one in partition_type.fields}
+        ids |= {_child(field.field_id): field.field_id for field in partition_type.fields}
     path = manifest.manifest_path
     key = path, manifest.manifest_length, stored_at(io, path)
     held = cache.get(key)
@@ -110,9 +110,9 @@ def _decoded(
     if not missing:
         return held
     with decoding(path):
-        found = _decode(io.read_bytes(path), path, missing, limits_of(io.properties))
-    cache.put(key, found)
-    return {**held, **found}
+        decoded = _decode(io.read_bytes(path), path, missing, limits_of(io.properties))
+    cache.put(key, decoded)
+    return {**held, **decoded}
 
 
 def _decode(data: bytes, location: str, ids: Mapping[str, int], limits: Limits) -> dict[str, Array]:
@@ -123,16 +123,16 @@ def _decode(data: bytes, location: str, ids: Mapping[str, int], limits: Limits) 
         inline=(DATA_FILE_ID, PARTITION_ID),
         limits=limits,
     )
-    at = {field_id(one): index for index, one in enumerate(table.schema)}
-    found: dict[str, Array] = {}
+    column_of = {field_id(field): index for index, field in enumerate(table.schema)}
+    columns: dict[str, Array] = {}
     for name, number in ids.items():
-        if number in at:
-            found[name] = _typed(concat(table.column(at[number])), name, location)
+        if number in column_of:
+            columns[name] = _typed(concat(table.column(column_of[number])), name, location)
         elif name in REQUIRED:
             raise CorruptFileError(f"{location} is no manifest: it has no field {number} ({name})")
         else:
-            found[name] = None
-    return found
+            columns[name] = None
+    return columns
 
 
 def _typed(array: Array, name: str, location: str) -> Array:
@@ -157,14 +157,14 @@ def _pairs(array: Array, target: Any) -> Array:
     """Return a map array as a list of key and value."""
     entries = map_entries(array)
     kind = target.value_type
-    children = [entries.field(at).cast(kind.field(at).type) for at in (0, 1)]
+    children = [entries.field(index).cast(kind.field(index).type) for index in (0, 1)]
     offsets = array.offsets
     buffers = [validity(array), offsets.buffers()[1]]
     pairs = struct_of(len(entries), children, kind)
     return pa.Array.from_buffers(target, len(array), buffers, children=[pairs])
 
 
-def _given(held: Mapping[str, Array], name: str, rows: int) -> Array:
+def _column_or_default(held: Mapping[str, Array], name: str, rows: int) -> Array:
     array = held[name]
     if array is not None:
         return array
@@ -197,14 +197,14 @@ def _partition(
 ) -> Array:
     kind = partition_arrow_type(partition_type)
     children = []
-    for at, one in enumerate(partition_type.fields):
-        array = held[_child(one.field_id)]
+    for index, field in enumerate(partition_type.fields):
+        array = held[_child(field.field_id)]
         try:
-            children.append(_as_partition(array, kind.field(at).type, rows))
+            children.append(_as_partition(array, kind.field(index).type, rows))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as broken:
             raise CorruptFileError(
                 f"Manifest {manifest.manifest_path} has values of partition field "
-                f"'{one.name}' ({one.field_id}) that are no {one.field_type}: {broken}"
+                f"'{field.name}' ({field.field_id}) that are no {field.field_type}: {broken}"
             ) from broken
     return struct_of(rows, children, kind)
 

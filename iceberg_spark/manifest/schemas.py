@@ -130,13 +130,13 @@ def manifest_file_struct(format_version: int) -> StructType:
     )
     snapshot = _required(503, "added_snapshot_id", _LONG)
     if format_version == 1:
-        counts = [_optional(*one) for one in _COUNTS]
+        counts = [_optional(*count) for count in _COUNTS]
         return StructType(*head, snapshot, *counts[:3], _PARTITIONS, *counts[3:], _KEY_METADATA)
     sequence = (
         _required(517, "content", _INT),
         _required(515, "sequence_number", _LONG),
         _required(516, "min_sequence_number", _LONG),
     )
-    body = (*(_required(*one) for one in _COUNTS), _PARTITIONS, _KEY_METADATA)
+    body = (*(_required(*count) for count in _COUNTS), _PARTITIONS, _KEY_METADATA)
     row_id = () if format_version == 2 else (_optional(520, "first_row_id", _LONG),)
     return StructType(*head, *sequence, snapshot, *body, *row_id)

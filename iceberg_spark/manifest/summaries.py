@@ -40,16 +40,16 @@ def min_data_sequence_number(entries: Table) -> int | None:
     None means that all inherit: the manifest's own sequence number is the least then.
     """
     live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
-    found = pc.min(entries.column("data_sequence_number").filter(live)).as_py()
-    return None if found is None else int(found)
+    least = pc.min(entries.column("data_sequence_number").filter(live)).as_py()
+    return None if least is None else int(least)
 
 
 def field_summaries(entries: Table, partition_type: StructType) -> tuple[FieldSummary, ...]:
     """Return the summary of each partition field over all entries, deleted ones too, as Java."""
     tuples = concat(entries.column("partition"))
     return tuple(
-        field_summary(tuples.field(at), one.field_type)
-        for at, one in enumerate(partition_type.fields)
+        field_summary(tuples.field(index), field.field_type)
+        for index, field in enumerate(partition_type.fields)
     )
 
 
@@ -67,7 +67,7 @@ def field_summary(values: Array, kind: IcebergType) -> FieldSummary:
 
 def _bounds(kind: IcebergType, values: Array) -> list[bytes]:
     if pa.types.is_floating(values.type):
-        found = extremes(values)
+        ends = extremes(values)
     else:
-        found = tuple(pc.min_max(values).values())  # Python has no dates beyond the year 9999
-    return [to_bytes(kind, value) for value in from_array(kind, pa.array(found, values.type))]
+        ends = tuple(pc.min_max(values).values())  # Python has no dates beyond the year 9999
+    return [to_bytes(kind, value) for value in from_array(kind, pa.array(ends, values.type))]

@@ -92,8 +92,8 @@ def _encoded(
     spec, schema, entries = parts["spec"], parts["schema"], parts["entries"]
     format_version, content = parts["format_version"], parts["content"]
     kind = parts.get("tuple_type") or partition_type(spec, schema)
-    given = entries if isinstance(entries, pa.Table) else entry_table(entries, kind)
-    table = _with_snapshot_id(_complete(given, kind), parts["snapshot_id"])
+    provided = entries if isinstance(entries, pa.Table) else entry_table(entries, kind)
+    table = _with_snapshot_id(_complete(provided, kind), parts["snapshot_id"])
     _check(table, format_version, content, path)
     avro = avro_record(entry_struct(kind, format_version), ENTRY_NAME)
     chunks = write_avro(
@@ -140,14 +140,14 @@ def _complete(table: Table, kind: StructType) -> Table:
     """Bring a table to the columns and types of ENTRY_COLUMNS."""
     schema = entry_schema(kind)
     arrays = []
-    for one in schema:
-        if one.name not in table.column_names:
-            arrays.append(pa.nulls(table.num_rows, one.type))
+    for field in schema:
+        if field.name not in table.column_names:
+            arrays.append(pa.nulls(table.num_rows, field.type))
             continue
-        array = concat(table.column(one.name))
-        if array.type != one.type:
+        array = concat(table.column(field.name))
+        if array.type != field.type:
             raise InvalidInputError(
-                f"Column {one.name} of the entries is {array.type}, not {one.type}"
+                f"Column {field.name} of the entries is {array.type}, not {field.type}"
             )
         arrays.append(array)
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -156,9 +156,9 @@ def _complete(table: Table, kind: StructType) -> Table:
 def _with_snapshot_id(table: Table, snapshot_id: int | None) -> Table:
     if snapshot_id is None:
         return table
-    at = table.column_names.index("snapshot_id")
-    filled = pc.fill_null(table.column(at), pa.scalar(snapshot_id, pa.int64()))
-    return table.set_column(at, "snapshot_id", filled)
+    index = table.column_names.index("snapshot_id")
+    filled = pc.fill_null(table.column(index), pa.scalar(snapshot_id, pa.int64()))
+    return table.set_column(index, "snapshot_id", filled)
 
 
 def _check(table: Table, format_version: int, content: ManifestContent, path: str) -> None:
@@ -183,8 +183,8 @@ def _flat(table: Table, kind: StructType, format_version: int) -> Table:
     names: list[str] = []
     for field in entry_struct(kind, format_version).fields:
         inner = data_file_struct(kind, format_version).fields
-        for one in inner if field.field_id == DATA_FILE_ID else (field,):
-            name = _TABLE_NAME.get(one.name, one.name)
+        for member in inner if field.field_id == DATA_FILE_ID else (field,):
+            name = _TABLE_NAME.get(member.name, member.name)
             if name == PARTITION:
                 tuples = concat(table.column(name))
                 arrays += struct_children(tuples)

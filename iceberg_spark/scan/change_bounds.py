@@ -29,21 +29,21 @@ def is_changes(name: str | None) -> bool:
 
 def refuse_change_times(options: Mapping[str, str]) -> None:
     """Raise InvalidOptionError where a load of other rows was given times of changes."""
-    given = {name.lower() for name in options}
-    times = [name for name in CHANGE_TIMES if name in given]
+    names = {name.lower() for name in options}
+    times = [name for name in CHANGE_TIMES if name in names]
     if times:
         raise InvalidOptionError(f"Option '{times[0]}' is for changes: load('<table>#{CHANGES}')")
 
 
 def bounds_of(options: Mapping[str, str]) -> dict[str, int]:
     """Return the numbers of the options of a load that bound its changes, by their names."""
-    given = {name.lower(): text for name, text in options.items()}
-    numbers = {name: integer_option(given, name) for name in CHANGE_BOUNDS}
+    texts = {name.lower(): text for name, text in options.items()}
+    numbers = {name: integer_option(texts, name) for name in CHANGE_BOUNDS}
     return {name: number for name, number in numbers.items() if number is not None}
 
 
 def change_bounds(
-    metadata: TableMetadata, head: int | None, given: Mapping[str, int]
+    metadata: TableMetadata, head: int | None, bounds: Mapping[str, int]
 ) -> tuple[int | None, int | None]:
     """Return the snapshot before the first change, None for all, and that of the last one.
 
@@ -51,26 +51,29 @@ def change_bounds(
     InvalidOptionError, NoSuchSnapshotError where changes that are asked for have expired.
     """
     for by_id, by_ms in ((_START, _START_MS), (_END, _END_MS)):
-        if by_id in given and by_ms in given:
+        if by_id in bounds and by_ms in bounds:
             raise InvalidOptionError(f"'{by_id}' and '{by_ms}' exclude each other")
-    if _START_MS in given and given[_START_MS] >= given.get(_END_MS, given[_START_MS] + 1):
+    if _START_MS in bounds and bounds[_START_MS] >= bounds.get(_END_MS, bounds[_START_MS] + 1):
         raise InvalidOptionError(f"'{_START_MS}' must be before '{_END_MS}'")
-    start, end = given.get(_START), given.get(_END, head)
-    kept = () if head is None else tuple(ancestors(metadata, head))
-    if _START_MS in given:
-        start = _last_until(kept, given[_START_MS])
-        if start is None and kept and kept[-1].parent_snapshot_id is not None:
+    start, end = bounds.get(_START), bounds.get(_END, head)
+    snapshots = () if head is None else tuple(ancestors(metadata, head))
+    if _START_MS in bounds:
+        start = _last_until(snapshots, bounds[_START_MS])
+        if start is None and snapshots and snapshots[-1].parent_snapshot_id is not None:
             raise NoSuchSnapshotError(
-                f"Some of what happened after '{_START_MS}' {given[_START_MS]} has expired: the "
-                f"oldest snapshot kept is {kept[-1].snapshot_id} of {kept[-1].timestamp_ms}"
+                f"Some of what happened after '{_START_MS}' {bounds[_START_MS]} has expired: the "
+                f"oldest snapshot kept is {snapshots[-1].snapshot_id} of {snapshots[-1].timestamp_ms}"
             )
-    if _END_MS in given:
-        end = _last_until(kept, given[_END_MS])
+    if _END_MS in bounds:
+        end = _last_until(snapshots, bounds[_END_MS])
         if end is None:  # nothing had happened yet: from any snapshot up to itself
             start = end = head
     return start, end
 
 
-def _last_until(kept: Sequence[Snapshot], timestamp_ms: int) -> int | None:
+def _last_until(snapshots: Sequence[Snapshot], timestamp_ms: int) -> int | None:
     """Return the newest snapshot of a time or before it; they come newest first."""
-    return next((one.snapshot_id for one in kept if one.timestamp_ms <= timestamp_ms), None)
+    return next(
+        (snapshot.snapshot_id for snapshot in snapshots if snapshot.timestamp_ms <= timestamp_ms),
+        None,
+    )

@@ -103,9 +103,9 @@ def change_steps(
     if end is None:
         return
     snapshots = [
-        each
-        for each in reversed(ancestors_between(metadata, end, start))
-        if each.operation != Operation.REPLACE
+        snapshot
+        for snapshot in reversed(ancestors_between(metadata, end, start))
+        if snapshot.operation != Operation.REPLACE
     ]
     for ordinal, snapshot in enumerate(snapshots):
         yield change_step(metadata, io, context, ordinal, snapshot)
@@ -125,11 +125,11 @@ def change_step(
     before = plan(metadata, io, replace(here, snapshot_id=parent))
     after = plan(metadata, io, here)
     old, new = _paths(before), _paths(after)
-    place = pc.index_in(new, value_set=old)
-    is_new = place.is_null().to_numpy(zero_copy_only=False)
+    index_in_old = pc.index_in(new, value_set=old)
+    is_new = index_in_old.is_null().to_numpy(zero_copy_only=False)
     removed = np.flatnonzero(pc.invert(pc.is_in(old, value_set=new)))
     in_after = np.flatnonzero(~is_new)
-    in_before = pc.fill_null(place, -1).to_numpy().astype(np.int64)[in_after]
+    in_before = pc.fill_null(index_in_old, -1).to_numpy().astype(np.int64)[in_after]
     changed = _with_other_deletes(before, in_before, after, in_after)
     return ChangeStep(
         ordinal, number, before, after, removed, np.flatnonzero(is_new),

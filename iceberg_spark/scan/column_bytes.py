@@ -46,11 +46,11 @@ def column_bytes(plan: ScanPlan) -> Mapping[int, float]:
 def _sample(manifests: Sequence[ManifestFile]) -> ManifestFile | None:
     """Return the manifest of most rows that is not too long to be decoded once more."""
     short = [
-        one
-        for one in manifests
-        if one.content is ManifestContent.DATA
-        and one.may_have_live_files
-        and one.manifest_length <= PLANNING.sampled_manifest_bytes
+        manifest
+        for manifest in manifests
+        if manifest.content is ManifestContent.DATA
+        and manifest.may_have_live_files
+        and manifest.manifest_length <= PLANNING.sampled_manifest_bytes
     ]
     return max(short, key=_rows, default=None)
 

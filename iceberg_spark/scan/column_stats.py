@@ -31,19 +31,19 @@ def map_values(maps: Any, keys: Iterable[int]) -> dict[int, Any]:
     if isinstance(maps, pa.ChunkedArray):
         maps = maps.combine_chunks()
     pairs = pc.list_flatten(maps)
-    found = pc.struct_field(pairs, "key").to_numpy(zero_copy_only=False)
+    found_keys = pc.struct_field(pairs, "key").to_numpy(zero_copy_only=False)
     values = pc.struct_field(pairs, "value")
-    width = _common_width(found, len(maps), maps.null_count)
+    width = _common_width(found_keys, len(maps), maps.null_count)
     if width:
-        places = {int(key): at for at, key in enumerate(found[:width])}
+        indices = {int(key): index for index, key in enumerate(found_keys[:width])}
         return {
-            key: _every(values, places[key], width)
-            if key in places
+            key: _every(values, indices[key], width)
+            if key in indices
             else pa.nulls(len(maps), values.type)
             for key in keys
         }
     parents = pc.list_parent_indices(maps).to_numpy()
-    return {key: _scatter(values, parents, found == key, len(maps)) for key in keys}
+    return {key: _scatter(values, parents, found_keys == key, len(maps)) for key in keys}
 
 
 def _common_width(keys: Any, rows: int, null_rows: int) -> int:
@@ -81,15 +81,15 @@ def stats_table(entries: pa.Table, needed: Iterable[Statistic]) -> pa.Table:
     out rows: Java's ORC writer does not count a column's rows whose parent struct is null, though
     the column is null there, so that its null count of 0 proves nothing.
     """
-    wanted = sorted(set(needed), key=_order)
+    statistics = sorted(set(needed), key=_order)
     by_map: dict[str, dict[int, Any]] = {}
-    for name in {MAP_OF[kind] for kind, _, _ in wanted}:
-        ids = {field_id for kind, field_id, _ in wanted if MAP_OF[kind] == name}
+    for name in {MAP_OF[kind] for kind, _, _ in statistics}:
+        ids = {field_id for kind, field_id, _ in statistics if MAP_OF[kind] == name}
         if name in entries.column_names:
             by_map[name] = map_values(entries.column(name), ids)
     columns, names = [], []
     complete = _complete(entries, by_map.get(MAP_OF[Kind.VALUE_COUNT], {}))
-    for kind, field_id, field_type in wanted:
+    for kind, field_id, field_type in statistics:
         raw = by_map.get(MAP_OF[kind], {}).get(field_id)
         if kind in (Kind.NULL_COUNT, Kind.VALUE_COUNT) and raw is not None and field_id in complete:
             raw = pc.if_else(complete[field_id], raw, None)
@@ -98,7 +98,7 @@ def stats_table(entries: pa.Table, needed: Iterable[Statistic]) -> pa.Table:
     if not columns:
         return pa.table({"rows": pa.nulls(entries.num_rows)})
     table = pa.Table.from_arrays(columns, names)
-    for field_id in {field_id for _, field_id, _ in wanted}:
+    for field_id in {field_id for _, field_id, _ in statistics}:
         table = _without_crossed_bounds(table, field_id)
     return table
 
@@ -121,15 +121,15 @@ def _without_crossed_bounds(table: pa.Table, field_id: int) -> pa.Table:
 
 def _complete(entries: pa.Table, value_counts: Mapping[int, Any]) -> dict[int, Any]:
     """Return, for the fields where some value count leaves out rows, where it does not."""
-    found: dict[int, Any] = {}
+    complete: dict[int, Any] = {}
     if not value_counts:
-        return found
+        return complete
     rows = entries.column("record_count").combine_chunks()
     for field_id, counts in value_counts.items():
         same = pc.fill_null(pc.equal(counts, rows), fill_value=True)
         if not pc.all(same, min_count=0).as_py():
-            found[field_id] = same
-    return found
+            complete[field_id] = same
+    return complete
 
 
 def _order(item: Statistic) -> tuple[int, str]:

@@ -82,11 +82,11 @@ def plan_chunk(chunk: Chunk, index: DeleteIndex) -> PlannedChunk:
     first, tuple_of = distinct(tuples)
     tuples = tuples.take(pa.array(first))
     in_partition = pruning.partitions(tuples)[tuple_of]
-    kept, kept_tuple = _only(live, tuple_of, in_partition)
-    by_metrics = metrics_mask(chunk.row_filter, kept)
+    in_partitions, their_tuples = _only(live, tuple_of, in_partition)
+    by_metrics = metrics_mask(chunk.row_filter, in_partitions)
     if chunk.pruned_by is not None:
-        by_metrics = by_metrics & variant_mask(chunk.pruned_by, kept)
-    matching, tuple_of = _only(kept, kept_tuple, by_metrics)
+        by_metrics = by_metrics & variant_mask(chunk.pruned_by, in_partitions)
+    matching, tuple_of = _only(in_partitions, their_tuples, by_metrics)
     residuals, way_of = pruning.residuals(tuples)
     return PlannedChunk(
         files=matching.select(_PLAIN),
@@ -96,8 +96,8 @@ def plan_chunk(chunk: Chunk, index: DeleteIndex) -> PlannedChunk:
         residuals=residuals,
         residual_of=way_of[tuple_of],
         delete_rows=index.lookup(pruning.spec.spec_id, matching),
-        skipped_by_partition=live.num_rows - kept.num_rows,
-        skipped_by_metrics=kept.num_rows - matching.num_rows,
+        skipped_by_partition=live.num_rows - in_partitions.num_rows,
+        skipped_by_metrics=in_partitions.num_rows - matching.num_rows,
         skipped_bytes=_bytes(live) - _bytes(matching),
     )
 

@@ -31,9 +31,9 @@ def matching_deletes(
     sequences = _numbers(live, "data_sequence_number")
     keep = np.where(equality, sequences > least_sequence, sequences >= least_sequence)
     keep &= pruning.partitions(live.column("partition").combine_chunks())
-    kept = _filtered(live, pa.array(keep))
-    kept = _filtered(kept, _metrics_mask(row_filter, kept))
-    return kept, live.num_rows - kept.num_rows
+    matching = _filtered(live, pa.array(keep))
+    matching = _filtered(matching, _metrics_mask(row_filter, matching))
+    return matching, live.num_rows - matching.num_rows
 
 
 def _filtered(entries: pa.Table, keep: Any) -> pa.Table:
@@ -48,13 +48,13 @@ def _metrics_mask(row_filter: Bound, deletes: pa.Table) -> Any:
     """
     if row_filter == ALWAYS_TRUE or deletes.num_rows == 0:
         return pa.array(np.ones(deletes.num_rows, np.bool_))
-    wanted = needed(row_filter)
-    stats = stats_table(deletes, wanted)
-    for statistic in wanted:
+    statistics = needed(row_filter)
+    stats = stats_table(deletes, statistics)
+    for statistic in statistics:
         name = column(statistic.kind, statistic.field_id)
         uses = pa.array(uses_column(deletes.column("equality_ids"), statistic.field_id))
-        place = stats.column_names.index(name)
-        stats = stats.set_column(place, name, pc.if_else(uses, stats.column(name), None))
+        index = stats.column_names.index(name)
+        stats = stats.set_column(index, name, pc.if_else(uses, stats.column(name), None))
     return evaluate(may_match(row_filter), stats)
 
 

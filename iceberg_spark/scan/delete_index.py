@@ -96,23 +96,23 @@ class DeleteIndex:
         if spec is None:
             partitions = np.full(entries.num_rows, NOT_THERE, np.int64)
         else:
-            partitions = spec.codes.codes(_whole(entries, "partition"))
-        found = [
+            partitions = spec.codes.codes(_combined(entries, "partition"))
+        pairs = [
             *self._equality(spec, partitions, entries),
             *self._position(spec_id, spec, partitions, aimed, entries),
         ]
-        return _lists(entries.num_rows, found)
+        return _lists(entries.num_rows, pairs)
 
     def _equality(
         self, spec: SpecDeletes | None, partitions: Rows, entries: pa.Table
     ) -> Iterator[Pairs]:
         sequences = entries.column("data_sequence_number").to_numpy()
-        known = stats_table(entries, self.needed)
+        stats = stats_table(entries, self.needed)
         for pairs in self.everywhere.candidates(np.zeros_like(sequences), sequences):
-            yield self.pruning.keep_equality(pairs, known)
+            yield self.pruning.keep_equality(pairs, stats)
         if spec is not None:
             for pairs in spec.equality.candidates(partitions, sequences):
-                yield self.pruning.keep_equality(pairs, known)
+                yield self.pruning.keep_equality(pairs, stats)
 
     def _position(
         self,
@@ -139,12 +139,12 @@ class DeleteIndex:
 
     def _check_sequences(self, sequences: Rows, entries: pa.Table, pairs: Pairs) -> None:
         of_vector = self.files.column("data_sequence_number").to_numpy()[pairs.deletes]
-        for at in np.flatnonzero(of_vector < sequences[pairs.data])[:1].tolist():
-            data, delete = int(pairs.data[at]), int(pairs.deletes[at])
+        for index in np.flatnonzero(of_vector < sequences[pairs.data])[:1].tolist():
+            data, delete = int(pairs.data[index]), int(pairs.deletes[index])
             raise ValidationException(
                 f"Corrupt metadata: the deletion vector of {entries.column('file_path')[data]} in "
                 f"{self.files.column('file_path')[delete]} has data sequence number "
-                f"{of_vector[at]}, and its data file the later {sequences[data]}"
+                f"{of_vector[index]}, and its data file the later {sequences[data]}"
             )
 
     def _check_partitions(
@@ -159,11 +159,11 @@ class DeleteIndex:
         wrong = spec_of != spec_id
         if spec is not None:
             wrong |= spec.of_delete[pairs.deletes] != partitions[pairs.data]
-        for at in np.flatnonzero(wrong)[:1].tolist():
-            data, delete = int(pairs.data[at]), int(pairs.deletes[at])
+        for index in np.flatnonzero(wrong)[:1].tolist():
+            data, delete = int(pairs.data[index]), int(pairs.deletes[index])
             raise ValidationException(
                 f"Corrupt metadata: delete file {self.files.column('file_path')[delete]} (spec "
-                f"{spec_of[at]}) aims at data file {entries.column('file_path')[data]} (spec "
+                f"{spec_of[index]}) aims at data file {entries.column('file_path')[data]} (spec "
                 f"{spec_id}, partition {entries.column('partition')[data].as_py()}), but lies in "
                 "another spec or partition"
             )
@@ -173,10 +173,10 @@ class DeleteIndex:
         picked = self.files.take(pa.array(rows, pa.int64()))
         paths = picked.column("file_path").to_pylist()
         columns = {name: picked.column(name).to_pylist() for name in _VALUES}
-        for name, known in (("content", DataFileContent), ("file_format", FileFormat)):
-            of_text = {each.value: each for each in known}
+        for name, kind in (("content", DataFileContent), ("file_format", FileFormat)):
+            of_text = {member.value: member for member in kind}
             columns[name] = [
-                of_text[value] if value in of_text else known_value(known, value, path)
+                of_text[value] if value in of_text else known_value(kind, value, path)
                 for value, path in zip(columns[name], paths, strict=True)
             ]
         columns["equality_ids"] = [tuple(ids or ()) for ids in columns["equality_ids"]]
@@ -205,7 +205,7 @@ def delete_index(
     files, path_bounds = _files(parts, everything)
     sequences = files.column("data_sequence_number").to_numpy()
     equality = files.column("content").to_numpy() == DataFileContent.EQUALITY_DELETES.value
-    target = _whole(files, "referenced_data_file")
+    target = _combined(files, "referenced_data_file")
     aimed = ~equality & target.is_valid().to_numpy(zero_copy_only=False)
     vector = is_vector(files).to_numpy(zero_copy_only=False)
     spec_of = files.column("spec_id").to_numpy()
@@ -230,9 +230,9 @@ def delete_index(
         everywhere=scope(everywhere, np.zeros_like(sequences), sequences, strict=True),
         pruning=pair_pruning(
             everything,
-            _equality_columns(_whole(files, "equality_ids"), equality),
+            _equality_columns(_combined(files, "equality_ids"), equality),
             field_types,
-            _whole(files, "first_position"),
+            _combined(files, "first_position"),
             path_bounds,
         ),
     )
@@ -246,10 +246,10 @@ def _files(parts: Sequence[tuple[int, pa.Table]], entries: pa.Table) -> tuple[pa
     path_id, pos_id = DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id
     lower = map_values(entries.column("lower_bounds"), (path_id, pos_id))
     upper = map_values(entries.column("upper_bounds"), (path_id, pos_id))
-    known = pc.and_(lower[path_id].is_valid(), upper[path_id].is_valid())
+    both_known = pc.and_(lower[path_id].is_valid(), upper[path_id].is_valid())
     one_path = pc.if_else(pc.equal(lower[path_id], upper[path_id]), lower[path_id], None)
     only_path = bounds_array(StringType(), one_path, Side.UPPER)
-    named = pa.concat_arrays([_whole(part, "referenced_data_file") for _, part in parts])
+    named = pa.concat_arrays([_combined(part, "referenced_data_file") for _, part in parts])
     files = entries.select(_PLAIN).combine_chunks()
     spec_of = np.repeat([spec_id for spec_id, _ in parts], [part.num_rows for _, part in parts])
     added = {
@@ -265,7 +265,7 @@ def _files(parts: Sequence[tuple[int, pa.Table]], entries: pa.Table) -> tuple[pa
     }
     for name, values in added.items():
         files = files.append_column(name, values)
-    return files, tuple(pc.if_else(known, side[path_id], None) for side in (lower, upper))
+    return files, tuple(pc.if_else(both_known, side[path_id], None) for side in (lower, upper))
 
 
 def _check_vectors(files: pa.Table, vector: Mask, groups: Rows) -> None:
@@ -280,17 +280,17 @@ def _check_vectors(files: pa.Table, vector: Mask, groups: Rows) -> None:
     for group in np.flatnonzero(times > 1)[:1].tolist():
         mine = files.take(pa.array(rows[groups[rows] == group]))
         paths, offsets = (mine.column(n).to_pylist() for n in ("file_path", "content_offset"))
-        places = [f"{path} at byte {at}" for path, at in zip(paths, offsets, strict=True)]
+        vectors = [f"{path} at byte {offset}" for path, offset in zip(paths, offsets, strict=True)]
         raise ValidationException(
             f"Corrupt metadata: data file {mine.column('referenced_data_file')[0]} has "
-            f"{len(places)} deletion vectors, and may have one: {', '.join(places)}"
+            f"{len(vectors)} deletion vectors, and may have one: {', '.join(vectors)}"
         )
 
 
 def _partitions(
     spec_id: int, parts: Sequence[tuple[int, pa.Table]], spec_of: Rows
 ) -> tuple[PartitionCodes, Rows]:
-    mine = [_whole(part, "partition") for owner, part in parts if owner == spec_id]
+    mine = [_combined(part, "partition") for owner, part in parts if owner == spec_id]
     codes, numbers = partition_codes(pa.concat_arrays(mine))
     of_delete = np.full(len(spec_of), NOT_THERE, np.int64)
     of_delete[spec_of == spec_id] = numbers
@@ -300,22 +300,22 @@ def _partitions(
 def _equality_columns(ids: Any, equality: Mask) -> dict[int, Mask]:
     owners = pc.list_parent_indices(ids).to_numpy()
     flat = pc.list_flatten(ids).to_numpy(zero_copy_only=False)
-    found = {}
+    columns = {}
     for field_id in distinct(flat).tolist():
         uses = np.zeros(len(ids), np.bool_)
         uses[owners[flat == field_id]] = True
-        found[field_id] = uses & equality
-    return found
+        columns[field_id] = uses & equality
+    return columns
 
 
-def _whole(table: pa.Table, name: str) -> Any:
+def _combined(table: pa.Table, name: str) -> Any:
     return table.column(name).combine_chunks()
 
 
-def _lists(rows: int, found: Sequence[Pairs]) -> Any:
+def _lists(rows: int, all_pairs: Sequence[Pairs]) -> Any:
     """Return pairs as one list of delete rows per data file, each list ascending."""
-    data = np.concatenate([pairs.data for pairs in found] or [np.zeros(0, np.int64)])
-    deletes = np.concatenate([pairs.deletes for pairs in found] or [np.zeros(0, np.int64)])
+    data = np.concatenate([pairs.data for pairs in all_pairs] or [np.zeros(0, np.int64)])
+    deletes = np.concatenate([pairs.deletes for pairs in all_pairs] or [np.zeros(0, np.int64)])
     order = np.lexsort((deletes, data))
     offsets = np.zeros(rows + 1, np.int32)
     np.cumsum(np.bincount(data, minlength=rows), out=offsets[1:])

@@ -61,8 +61,8 @@ class PairPruning:
             if len(pairs) == 0:
                 break
             apart = np.zeros(len(pairs), np.bool_)
-            at = np.flatnonzero(uses[pairs.deletes])
-            apart[at] = _apart(self._field(field_id), data, self.stats, pairs, at)
+            indices = np.flatnonzero(uses[pairs.deletes])
+            apart[indices] = _apart(self._field(field_id), data, self.stats, pairs, indices)
             pairs = pairs.only(~apart)
         return pairs
 
@@ -81,16 +81,16 @@ class PairPruning:
     def keep_paths(self, pairs: Pairs, entries: pa.Table) -> Pairs:
         """Return the pairs whose data file lies in the bounds of the paths in the delete file."""
         has_bounds = _mask(self.path_bounds[0].is_valid())
-        known = np.flatnonzero(has_bounds[pairs.deletes])
-        if len(known) == 0:
+        bounded = np.flatnonzero(has_bounds[pairs.deletes])
+        if len(bounded) == 0:
             return pairs
-        some = distinct(pairs.data[known])
+        some = distinct(pairs.data[bounded])
         paths = entries.column("file_path").take(pa.array(some)).cast(pa.binary())
         path, lower, upper = ranks([concat(paths), *self.path_bounds])
-        place = path[np.searchsorted(some, pairs.data[known])]
-        deletes = pairs.deletes[known]
+        rank = path[np.searchsorted(some, pairs.data[bounded])]
+        deletes = pairs.deletes[bounded]
         keep = np.ones(len(pairs), np.bool_)
-        keep[known] = (lower[deletes] <= place) & (place <= upper[deletes])
+        keep[bounded] = (lower[deletes] <= rank) & (rank <= upper[deletes])
         return pairs.only(keep)
 
 
@@ -129,16 +129,16 @@ def _needed(fields: Iterable[tuple[int, IcebergType]]) -> Iterable[Statistic]:
 
 
 def _apart(
-    field: tuple[int, IcebergType], data: pa.Table, deletes: pa.Table, pairs: Pairs, at: Rows
+    field: tuple[int, IcebergType], data: pa.Table, deletes: pa.Table, pairs: Pairs, indices: Rows
 ) -> Mask:
-    """Return which of the pairs `at` have no value of the field in common."""
+    """Return which of the pairs `indices` have no value of the field in common."""
     field_id, kind = field
-    left, right = pairs.data[at], pairs.deletes[at]
+    left, right = pairs.data[indices], pairs.deletes[indices]
     of_data, of_deletes = _presence(data, field_id, kind), _presence(deletes, field_id, kind)
     lower, upper = column(Kind.LOWER, field_id), column(Kind.UPPER, field_id)
     bounds = [table.column(name) for table in (data, deletes) for name in (lower, upper)]
-    known = [_mask(bound.is_valid()) for bound in bounds]
-    all_known = (known[0] & known[1])[left] & (known[2] & known[3])[right]
+    has_bound = [_mask(bound.is_valid()) for bound in bounds]
+    all_known = (has_bound[0] & has_bound[1])[left] & (has_bound[2] & has_bound[3])[right]
     low, high, delete_low, delete_high = ranks([concat(bound) for bound in bounds])
     disjoint = (low[left] > delete_high[right]) | (delete_low[right] > high[left])
     share_null = of_data.may_null[left] & of_deletes.may_null[right]
@@ -172,11 +172,11 @@ def ranks(columns: Sequence[Any]) -> list[Any]:
     """Return columns of one type as numbers that compare like their values do (nulls: anyhow)."""
     kind = columns[0].type
     if pa.types.is_floating(kind):
-        return [one.fill_null(0.0).to_numpy() for one in columns]
+        return [values.fill_null(0.0).to_numpy() for values in columns]
     if pa.types.is_integer(kind):
-        return [one.fill_null(0).to_numpy() for one in columns]
+        return [values.fill_null(0).to_numpy() for values in columns]
     order = pc.rank(pa.concat_arrays(columns), tiebreaker="dense").to_numpy()
-    ends = np.cumsum([len(one) for one in columns])
+    ends = np.cumsum([len(values) for values in columns])
     return np.split(order.astype(np.int64), ends[:-1])
 
 

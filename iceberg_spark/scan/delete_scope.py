@@ -55,14 +55,16 @@ class Scope:
         # again at its begin, so what came before it ([0 | 1, 1]) is taken from 0, 1, 2.
         data = np.repeat(np.arange(first, first + len(count), dtype=np.int64), count)
         skipped = np.repeat(np.cumsum(count) - count, count)
-        place = np.arange(len(data)) - skipped + np.repeat(begin, count)
-        return Pairs(data, self.rows[place])
+        indices = np.arange(len(data)) - skipped + np.repeat(begin, count)
+        return Pairs(data, self.rows[indices])
 
 
 def scope(chosen: Mask, groups: Rows, sequences: Rows, *, strict: bool) -> Scope:
     """Return the scope of the chosen delete files; `groups` and `sequences` are of all of them."""
     rows = np.flatnonzero(chosen)
-    known = distinct(sequences[rows])
-    keys = groups[rows] * (len(known) + 1) + np.searchsorted(known, sequences[rows])
+    distinct_sequences = distinct(sequences[rows])
+    keys = groups[rows] * (len(distinct_sequences) + 1) + np.searchsorted(
+        distinct_sequences, sequences[rows]
+    )
     order = np.argsort(keys, kind="stable")
-    return Scope(keys[order], rows[order], known, strict)
+    return Scope(keys[order], rows[order], distinct_sequences, strict)

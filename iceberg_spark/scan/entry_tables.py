@@ -16,7 +16,7 @@ from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.types import StructType
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 def entry_tables(
@@ -34,13 +34,13 @@ def entry_tables(
     yield from read_ahead(read, manifests)
 
 
-def read_ahead(read: Callable[[Item], Made], items: Sequence[Item]) -> Iterator[Made]:
+def read_ahead(read: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
     """Yield what `read` makes of each item, in order; some are made ahead in threads."""
     if len(items) < 2:
         yield from map(read, items)
         return
     with ThreadPoolExecutor(PLANNING.manifest_readers, thread_name_prefix="manifest") as pool:
-        ahead: deque[Future[Made]] = deque()
+        ahead: deque[Future[Result]] = deque()
         try:
             for item in items:
                 ahead.append(pool.submit(read, item))

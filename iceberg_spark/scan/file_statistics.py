@@ -101,6 +101,6 @@ def _entries(plan: ScanPlan, paths: pa.Array, maps: tuple[str, ...]) -> list[pa.
     tables = []
     for entries in entry_tables(context.io, manifests, types, (*_COLUMNS, *maps)):
         live = pc.not_equal(entries.column("status"), ManifestEntryStatus.DELETED.value)
-        wanted = pc.is_in(entries.column("file_path"), paths)
-        tables.append(entries.filter(pc.and_(live, wanted)))
+        selected = pc.is_in(entries.column("file_path"), paths)
+        tables.append(entries.filter(pc.and_(live, selected)))
     return tables

@@ -22,7 +22,7 @@ def append_snapshots(metadata: TableMetadata, start: int, end: int) -> tuple[Sna
     Snapshots of other operations (overwrite, delete, replace) show nothing.
     """
     between = ancestors_between(metadata, end, start)
-    return tuple(one for one in between if one.operation == Operation.APPEND.value)
+    return tuple(snapshot for snapshot in between if snapshot.operation == Operation.APPEND.value)
 
 
 def appended_manifests(

@@ -28,44 +28,46 @@ class PartitionCodes:
 
     def codes(self, partitions: Any) -> Codes:
         """Return each tuple's number, NOT_THERE for tuples that the set does not have."""
-        found = np.zeros(len(partitions), np.int64)
+        codes = np.zeros(len(partitions), np.int64)
         for child, (values, keys) in zip(_children(partitions), self.levels, strict=True):
-            place = pc.index_in(child, value_set=values)
-            known = pc.fill_null(place, NOT_THERE).to_numpy().astype(np.int64)
+            index_in = pc.index_in(child, value_set=values)
+            child_codes = pc.fill_null(index_in, NOT_THERE).to_numpy().astype(np.int64)
             key = np.where(
-                (found < 0) | (known < 0), NOT_THERE, found * (len(values) + 1) + known + 1
+                (codes < 0) | (child_codes < 0),
+                NOT_THERE,
+                codes * (len(values) + 1) + child_codes + 1,
             )
             spot = np.searchsorted(keys, key)
             there = keys[np.minimum(spot, len(keys) - 1)] == key
-            found = np.where(there & (key >= 0), spot, NOT_THERE)
-        return found
+            codes = np.where(there & (key >= 0), spot, NOT_THERE)
+        return codes
 
 
 def partition_codes(partitions: Any) -> tuple[PartitionCodes, Codes]:
     """Return the numbering of a non-empty struct column's distinct tuples and each row's number."""
     levels = []
-    found = np.zeros(len(partitions), np.int64)
+    codes = np.zeros(len(partitions), np.int64)
     for child in _children(partitions):
         encoded = child.dictionary_encode(null_encoding="encode")
-        key = found * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy() + 1
-        keys, found = np.unique(key, return_inverse=True)
+        key = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy() + 1
+        keys, codes = np.unique(key, return_inverse=True)
         levels.append((encoded.dictionary, keys))
-    return PartitionCodes(tuple(levels)), found
+    return PartitionCodes(tuple(levels)), codes
 
 
 def distinct(partitions: Any) -> tuple[Codes, Codes]:
     """Return the first row of each distinct tuple, and for every row the number of its tuple."""
     if len(partitions) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    found = np.zeros(len(partitions), np.int64)
+    codes = np.zeros(len(partitions), np.int64)
     for child in _children(partitions):
         encoded = child.dictionary_encode(null_encoding="encode")
-        key = pa.array(found * len(encoded.dictionary) + encoded.indices.to_numpy())
-        found = key.dictionary_encode().indices.to_numpy().astype(np.int64)
-    count = int(found.max()) + 1
+        key = pa.array(codes * len(encoded.dictionary) + encoded.indices.to_numpy())
+        codes = key.dictionary_encode().indices.to_numpy().astype(np.int64)
+    count = int(codes.max()) + 1
     first = np.empty(count, np.int64)
-    first[found[::-1]] = np.arange(len(found) - 1, -1, -1)
-    return first, found
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first, codes
 
 
 def _children(partitions: Any) -> list[Any]:

@@ -42,30 +42,30 @@ class PathNumbers:
             return _codes(pc.index_in(paths, value_set=self.paths))
         array = paths.combine_chunks() if isinstance(paths, pa.ChunkedArray) else paths
         codes = np.full(len(array), NOT_THERE, np.int64)
-        wanted = _hashes(array)
-        at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
-        met = np.flatnonzero(self.hashes[at] == wanted)
-        found = self.order[at[met]]
-        same = pc.equal(array.take(pa.array(met)), self.paths.take(pa.array(found)))
+        hashes = _hashes(array)
+        indices = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        met = np.flatnonzero(self.hashes[indices] == hashes)
+        candidates = self.order[indices[met]]
+        same = pc.equal(array.take(pa.array(met)), self.paths.take(pa.array(candidates)))
         mask = pc.fill_null(same, False).to_numpy(zero_copy_only=False)
-        codes[met[mask]] = found[mask]
+        codes[met[mask]] = candidates[mask]
         return codes
 
 
 def path_numbers(paths: Any) -> tuple[PathNumbers, Rows]:
     """Number the distinct paths of a column; returns the number of each row, NOT_THERE for null."""
-    known = paths.is_valid()
-    given = paths if not paths.null_count else paths.filter(known)
-    if len(given) < PLANNING.hashed_paths or polars_threads.are_lost():
+    valid = paths.is_valid()
+    present = paths if not paths.null_count else paths.filter(valid)
+    if len(present) < PLANNING.hashed_paths or polars_threads.are_lost():
         return _by_arrow(paths)
-    hashes = _hashes(given)
+    hashes = _hashes(present)
     order = np.argsort(hashes)
     ascending = hashes[order]
     if np.any(ascending[1:] == ascending[:-1]):  # a path comes twice, or hashes meet
         return _by_arrow(paths)
     codes = np.full(len(paths), NOT_THERE, np.int64)
-    codes[known.to_numpy(zero_copy_only=False)] = np.arange(len(given))
-    return PathNumbers(given, ascending, order), codes
+    codes[valid.to_numpy(zero_copy_only=False)] = np.arange(len(present))
+    return PathNumbers(present, ascending, order), codes
 
 
 def _by_arrow(paths: Any) -> tuple[PathNumbers, Rows]:
@@ -74,8 +74,8 @@ def _by_arrow(paths: Any) -> tuple[PathNumbers, Rows]:
 
 
 def _hashes(paths: Any) -> Hashes:
-    found: Hashes = pl.from_arrow(paths).hash().to_numpy()
-    return found
+    hashes: Hashes = pl.from_arrow(paths).hash().to_numpy()
+    return hashes
 
 
 def _codes(places: Any) -> Rows:

@@ -93,7 +93,7 @@ class ScanPlan(Sequence[FileScanTask]):
     def __getitem__(self, index: slice) -> tuple[FileScanTask, ...]: ...
     def __getitem__(self, index: int | slice) -> FileScanTask | tuple[FileScanTask, ...]:
         if isinstance(index, int):
-            return self[range(len(self))[index] :][0] if index < 0 else self._at(index)
+            return self[range(len(self))[index] :][0] if index < 0 else self._task_at(index)
         return self.tasks_at(np.arange(len(self), dtype=np.int64)[index])
 
     def tasks_at(self, rows: Longs) -> tuple[FileScanTask, ...]:
@@ -104,7 +104,7 @@ class ScanPlan(Sequence[FileScanTask]):
         sizes = self._longs("file_size_in_bytes")[rows]
         return starmap(FileScanTask, self._values(Splits(rows, np.zeros_like(rows), sizes)))
 
-    def _at(self, index: int) -> FileScanTask:
+    def _task_at(self, index: int) -> FileScanTask:
         if index >= len(self):
             raise IndexError(f"The plan has {len(self)} files, none at {index}")
         return self[index : index + 1][0]
@@ -217,13 +217,13 @@ class ScanPlan(Sequence[FileScanTask]):
             )
 
     def _attached(
-        self, lists: Any, known: dict[int, DeleteFile]
+        self, lists: Any, cached: dict[int, DeleteFile]
     ) -> Sequence[tuple[DeleteFile, ...]]:
         if not self.metrics.files_with_deletes:
             return [()] * len(lists)
         used = pc.unique(pc.list_flatten(lists)).to_pylist()
-        known.update(self.deletes.delete_files([row for row in used if row not in known]))
-        return [tuple([known[row] for row in rows]) for rows in lists.to_pylist()]
+        cached.update(self.deletes.delete_files([row for row in used if row not in cached]))
+        return [tuple([cached[row] for row in rows]) for rows in lists.to_pylist()]
 
     def _repr_html_(self) -> str:
         rows = self.files.select(["file_path", "record_count", "file_size_in_bytes"]).slice(0, 20)
@@ -254,9 +254,9 @@ def _offsets_inside(files: pa.Table, start: Longs, length: Longs) -> list[tuple[
     """Return the row groups' starts inside each part of a file, nothing for whole files."""
     inside: list[tuple[int, ...]] = [()] * len(start)
     sizes = files.column("file_size_in_bytes").to_numpy()
-    for place in np.flatnonzero(length < sizes).tolist():
-        offsets = files.column("split_offsets")[place].as_py() or ()
-        first = int(start[place])
-        end = first + int(length[place])
-        inside[place] = tuple(offset for offset in offsets if first <= offset < end)
+    for index in np.flatnonzero(length < sizes).tolist():
+        offsets = files.column("split_offsets")[index].as_py() or ()
+        first = int(start[index])
+        end = first + int(length[index])
+        inside[index] = tuple(offset for offset in offsets if first <= offset < end)
     return inside

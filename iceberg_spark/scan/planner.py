@@ -33,10 +33,10 @@ from iceberg_spark.scan.delete_entries import matching_deletes
 from iceberg_spark.scan.delete_index import DELETE_COLUMNS, DeleteIndex, delete_index
 from iceberg_spark.scan.entry_tables import entry_tables
 from iceberg_spark.scan.incremental import Appended, added_manifests, appended_manifests
-from iceberg_spark.scan.kept_plans import KEPT_PLANS, PlannedScan
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
 from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
+from iceberg_spark.scan.plan_cache import PLAN_CACHE, PlannedScan
 from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
 from iceberg_spark.scan.variant_bounds import variant_columns
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat
@@ -72,11 +72,11 @@ def plan(
     """
     started = time.perf_counter()
     of_snapshot = added_by is None and pruned_by is None
-    asked = None
+    scan = None
     if of_snapshot:
-        asked = PlannedScan.of(metadata, context, whole_files=whole_files, residuals=residuals)
-    known = KEPT_PLANS.get(asked) if asked else None
-    if known is None:
+        scan = PlannedScan.of(metadata, context, whole_files=whole_files, residuals=residuals)
+    cached = PLAN_CACHE.get(scan) if scan else None
+    if cached is None:
         planned = _planned(
             metadata,
             io,
@@ -86,10 +86,10 @@ def plan(
             residuals=residuals,
             pruned_by=pruned_by,
         )
-        if asked:
-            KEPT_PLANS.put(asked, planned)
+        if scan:
+            PLAN_CACHE.put(scan, planned)
     else:
-        planned = replace(known, context=context)
+        planned = replace(cached, context=context)
     seconds = time.perf_counter() - started
     return replace(planned, metrics=replace(planned.metrics, planning_seconds=seconds))
 
@@ -113,16 +113,16 @@ def _planned(
     deleted = ALWAYS_TRUE if whole_files else context.row_filter
     work = _Planning(metadata, io, context, appended, pruning, deleted, pruned_by)
     data = by_content[ManifestContent.DATA]
-    kept = work.matching(data)
+    matching = work.matching(data)
     deletes = [] if appended is not None else by_content[ManifestContent.DELETES]
-    opened, index, skipped = work.deletes(kept, deletes)
-    chunks = list(work.chunks(kept, index))
+    opened, index, skipped = work.deletes(matching, deletes)
+    chunks = list(work.chunks(matching, index))
     metrics = ScanMetrics(
         total_data_manifests=len(data),
-        scanned_data_manifests=len(kept),
+        scanned_data_manifests=len(matching),
         total_delete_manifests=len(deletes),
         scanned_delete_manifests=opened,
-        skipped_files_in_manifests=_live_files(data) - _live_files(kept),
+        skipped_files_in_manifests=_live_files(data) - _live_files(matching),
         indexed_delete_files=len(index),
         skipped_delete_files=skipped,
     )
@@ -174,18 +174,18 @@ def _pruning(
     """Return the filter projected for each spec that the manifests use."""
     schema = context.table_schema
     former = [metadata.schemas[number] for number in sorted(metadata.schemas, reverse=True)]
-    found = {}
+    by_spec = {}
     for spec_id in sorted({manifest.partition_spec_id for manifest in manifests}):
         spec = context.specs.get(spec_id)
         if spec is None:
-            known = ", ".join(str(number) for number in context.specs)
+            spec_ids = ", ".join(str(number) for number in context.specs)
             raise CorruptFileError(
                 f"A manifest of {metadata.location} has partition spec {spec_id}, but the "
-                f"table's metadata has only: {known}"
+                f"table's metadata has only: {spec_ids}"
             )
         kind = partition_type(spec, schema, former)
-        found[spec_id] = spec_pruning(context.row_filter, spec, kind, schema, residuals=residuals)
-    return found
+        by_spec[spec_id] = spec_pruning(context.row_filter, spec, kind, schema, residuals=residuals)
+    return by_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +203,16 @@ class _Planning:
     def matching(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
         """Return the manifests that may have live files with matching rows, in order."""
         live = [manifest for manifest in manifests if manifest.may_have_live_files]
-        kept: set[int] = set()
+        selected: set[int] = set()
         for spec_id, pruning in self.by_spec.items():
-            places = [at for at, one in enumerate(live) if one.partition_spec_id == spec_id]
-            masks = pruning.manifests([live[at] for at in places])
-            kept.update(at for at, keep in zip(places, masks, strict=True) if keep)
-        return [manifest for at, manifest in enumerate(live) if at in kept]
+            places = [
+                index
+                for index, candidate in enumerate(live)
+                if candidate.partition_spec_id == spec_id
+            ]
+            masks = pruning.manifests([live[index] for index in places])
+            selected.update(index for index, keep in zip(places, masks, strict=True) if keep)
+        return [manifest for index, manifest in enumerate(live) if index in selected]
 
     def deletes(
         self, data: Sequence[ManifestFile], manifests: Sequence[ManifestFile]
@@ -217,23 +221,23 @@ class _Planning:
 
         Deletes that are older than every data file left are not opened, or not kept.
         """
-        least = min((one.min_sequence_number or 0 for one in data), default=None)
+        least = min((candidate.min_sequence_number or 0 for candidate in data), default=None)
         if least is None:
             return 0, delete_index((), {}, {}), 0
         matching = self.matching(
             [
-                one
-                for one in manifests
-                if one.sequence_number is None or one.sequence_number >= least
+                candidate
+                for candidate in manifests
+                if candidate.sequence_number is None or candidate.sequence_number >= least
             ]
         )
         skipped = 0
         parts = []
         for manifest, entries in self._tables(matching, DELETE_COLUMNS):
             pruning = self.by_spec[manifest.partition_spec_id]
-            kept, dropped = matching_deletes(entries, pruning, self.deleted_rows, least)
+            matching_entries, dropped = matching_deletes(entries, pruning, self.deleted_rows, least)
             skipped += dropped
-            parts.append((manifest.partition_spec_id, kept))
+            parts.append((manifest.partition_spec_id, matching_entries))
         types = _field_types(self.context.table_schema, self.metadata)
         return len(matching), delete_index(parts, self.context.specs, types), skipped
 
@@ -305,8 +309,8 @@ def _field_types(schema: Schema, metadata: TableMetadata) -> dict[int, IcebergTy
     """Return the type of every column that the table has or had, as the newest schema has it."""
     types: dict[int, IcebergType] = {}
     former = [metadata.schemas[number] for number in sorted(metadata.schemas)]
-    for one in (*former, schema):
-        types.update({field_id: one.find_type(field_id) for field_id in one.field_ids})
+    for version in (*former, schema):
+        types.update({field_id: version.find_type(field_id) for field_id in version.field_ids})
     return types
 
 
@@ -321,8 +325,8 @@ def _assemble(
     residuals: dict[Bound, int] = {}
     tables, partitions, moved = [], [], 0
     for chunk in chunks:
-        places = [residuals.setdefault(one, len(residuals)) for one in chunk.residuals]
-        tables.append(chunk.table(moved, places))
+        indices = [residuals.setdefault(residual, len(residuals)) for residual in chunk.residuals]
+        tables.append(chunk.table(moved, indices))
         partitions.append(chunk.partitions)
         moved += len(chunk.partitions.tuples)
     files = pa.concat_tables([FILES_SCHEMA.empty_table(), *tables])
@@ -344,7 +348,7 @@ def _with_counts(
     files: pa.Table,
     residuals: Sequence[Bound],
 ) -> ScanMetrics:
-    left = np.array([one != ALWAYS_TRUE for one in residuals], np.bool_)
+    left = np.array([residual != ALWAYS_TRUE for residual in residuals], np.bool_)
     return replace(
         metrics,
         result_data_files=files.num_rows,

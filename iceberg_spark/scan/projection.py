@@ -52,23 +52,23 @@ def project(
         return Projection(schema, own)
     chosen = {schema.find_field(name, case_sensitive).field_id for name in rest}
     fields = keep_fields(schema.fields, chosen.__contains__)
-    kept = Schema(*fields, schema_id=schema.schema_id)
-    return Projection(kept, own)
+    projected = Schema(*fields, schema_id=schema.schema_id)
+    return Projection(projected, own)
 
 
 def keep_fields(
     fields: Iterable[NestedField], chosen: Callable[[int], bool]
 ) -> tuple[NestedField, ...]:
     """Return the fields whose ids are chosen, whole, and those that hold one, cut down."""
-    kept = []
+    fields_left = []
     for child in fields:
         if chosen(child.field_id):
-            kept.append(child)
+            fields_left.append(child)
             continue
         inner = keep_fields(child_fields(child.field_type), chosen)
         if inner:
-            kept.append(replace(child, field_type=_with_children(child.field_type, inner)))
-    return tuple(kept)
+            fields_left.append(replace(child, field_type=_with_children(child.field_type, inner)))
+    return tuple(fields_left)
 
 
 def _with_children(kind: IcebergType, children: tuple[NestedField, ...]) -> IcebergType:
@@ -91,15 +91,15 @@ def with_metadata_columns(schema: Schema, names: Iterable[str], metadata: TableM
     InvalidSchemaError where a column of the table has the name, UnsupportedError where
     `_partition` can't be told from a column because they share a field id (Java: SparkSchemaUtil).
     """
-    wanted = tuple(dict.fromkeys(names))
-    for name in wanted:
+    unique = tuple(dict.fromkeys(names))
+    for name in unique:
         if name not in reserved.METADATA_COLUMN_NAMES:
-            known = reserved.METADATA_COLUMN_NAMES
+            available = reserved.METADATA_COLUMN_NAMES
             raise InvalidOptionError(
-                f"'{name}' is no metadata column; there are: {', '.join(known)}"
-                f"{did_you_mean(name, known)}"
+                f"'{name}' is no metadata column; there are: {', '.join(available)}"
+                f"{did_you_mean(name, available)}"
             )
-        if any(one.find_id(name) is not None for one in (metadata.schema, schema)):
+        if any(candidate.find_id(name) is not None for candidate in (metadata.schema, schema)):
             raise InvalidSchemaError(
                 f"Metadata column '{name}' can't be read: the table has a column of that name; "
                 f"rename the table's, as by t.update_schema().rename_column('{name}', 'own{name}')"
@@ -110,15 +110,15 @@ def with_metadata_columns(schema: Schema, names: Iterable[str], metadata: TableM
                 f"{metadata.format_version}: upgrade it by "
                 "t.update_properties().set({'format-version': '3'})"
             )
-    if not wanted:
+    if not unique:
         return schema
-    columns = reserved.metadata_columns(_partition_type(schema, metadata, wanted))
-    added = (columns[name] for name in wanted)
+    columns = reserved.metadata_columns(_partition_type(schema, metadata, unique))
+    added = (columns[name] for name in unique)
     return Schema(*schema.fields, *added, schema_id=schema.schema_id)
 
 
-def _partition_type(schema: Schema, metadata: TableMetadata, wanted: Iterable[str]) -> StructType:
-    if PARTITION not in wanted:
+def _partition_type(schema: Schema, metadata: TableMetadata, names: Iterable[str]) -> StructType:
+    if PARTITION not in names:
         return StructType()
     specs = metadata.partition_specs.values()
     kind = union_partition_type(specs, metadata.schema, metadata.schemas.values())
@@ -138,12 +138,12 @@ def dropped_fields(metadata: TableMetadata, schema: Schema) -> Schema | None:
     Each is there as its newest schema had it, below the structs that held it. A column whose
     name another one here has is named `<name>_<field id>`.
     """
-    known = set(schema.field_ids)
+    seen = set(schema.field_ids)
     merged: tuple[NestedField, ...] = ()
     for schema_id in sorted(metadata.schemas, reverse=True):
         former = metadata.schemas[schema_id]
-        missing = set(former.field_ids) - known
-        known |= missing
+        missing = set(former.field_ids) - seen
+        seen |= missing
         merged = _merge(merged, keep_fields(former.fields, missing.__contains__))
     return Schema(*_distinct(merged)) if merged else None
 
@@ -166,12 +166,12 @@ def _merge(
 
 def _distinct(fields: tuple[NestedField, ...]) -> tuple[NestedField, ...]:
     seen: set[str] = set()
-    made = []
+    renamed = []
     for child in fields:
         name = f"{child.name}_{child.field_id}" if child.name in seen else child.name
         seen.add(name)
         kind = child.field_type
         if isinstance(kind, StructType):
             kind = StructType(*_distinct(kind.fields))
-        made.append(replace(child, name=name, field_type=kind))
-    return tuple(made)
+        renamed.append(replace(child, name=name, field_type=kind))
+    return tuple(renamed)

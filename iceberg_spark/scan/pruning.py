@@ -44,21 +44,21 @@ class SpecPruning:
         if not manifests or isinstance(self.inclusive, Constant):
             return [self.inclusive != Constant(False)] * len(manifests)
         columns: dict[str, Any] = {}
-        places = {part.field_id: place for place, part in enumerate(self.spec.fields)}
+        positions = {part.field_id: position for position, part in enumerate(self.spec.fields)}
         types = {part.field_id: part.field_type for part in self.partition_type.fields}
         for field_id in {statistic.field_id for statistic in needed(self.inclusive)}:
-            found = [_summary(manifest, places[field_id]) for manifest in manifests]
-            columns.update(_summary_columns(field_id, types[field_id], found))
-        kept: list[bool] = evaluate(may_match(self.inclusive), pa.table(columns)).to_pylist()
-        return kept
+            summaries = [_summary(manifest, positions[field_id]) for manifest in manifests]
+            columns.update(_summary_columns(field_id, types[field_id], summaries))
+        matches: list[bool] = evaluate(may_match(self.inclusive), pa.table(columns)).to_pylist()
+        return matches
 
     def partitions(self, tuples: Any) -> Mask:
         """Return which partition tuples (a struct column) may have matching rows."""
         if isinstance(self.inclusive, Constant):
             return np.full(len(tuples), self.inclusive.value)
         mask = row_filter(self.inclusive, _column_of(self.spec))
-        kept: Mask = mask(_children(self.spec, tuples)).to_numpy(zero_copy_only=False)
-        return kept
+        matches: Mask = mask(_children(self.spec, tuples)).to_numpy(zero_copy_only=False)
+        return matches
 
     def residuals(self, tuples: Any) -> tuple[list[Bound], Rows]:
         """Return the distinct residuals of partition tuples, and for each tuple which it is.
@@ -122,22 +122,24 @@ def _children(spec: PartitionSpec, tuples: Any) -> pa.Table:
     return pa.Table.from_arrays(tuples.flatten(), names)
 
 
-def _summary(manifest: ManifestFile, place: int) -> FieldSummary | None:
+def _summary(manifest: ManifestFile, position: int) -> FieldSummary | None:
     """Return the summary of a partition field, None when the manifest list has none for it."""
-    known = manifest.partitions
-    return None if known is None or place >= len(known) else known[place]
+    summaries = manifest.partitions
+    return None if summaries is None or position >= len(summaries) else summaries[position]
 
 
 def _summary_columns(
     field_id: int, kind: IcebergType, summaries: Sequence[FieldSummary | None]
 ) -> dict[str, Any]:
-    lower = [None if one is None else one.lower_bound for one in summaries]
-    upper = [None if one is None else one.upper_bound for one in summaries]
+    lower = [None if summary is None else summary.lower_bound for summary in summaries]
+    upper = [None if summary is None else summary.upper_bound for summary in summaries]
     counts = [
         (None, None, None)
-        if one is None
-        else summary_counts(one.contains_null, one.contains_nan, one.lower_bound is not None, kind)
-        for one in summaries
+        if summary is None
+        else summary_counts(
+            summary.contains_null, summary.contains_nan, summary.lower_bound is not None, kind
+        )
+        for summary in summaries
     ]
     values, nulls, nans = zip(*counts, strict=True)
     return {

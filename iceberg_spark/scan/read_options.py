@@ -66,34 +66,34 @@ def read_options(
     `others` are names of options that somebody else reads. Raises InvalidOptionError naming the
     option and the fix.
     """
-    given = known_options(options, (*READ_OPTIONS, *others), ())
+    values = known_options(options, (*READ_OPTIONS, *others), ())
     if plain:
         refuse_shown_secrets(options)
     return ReadOptions(
         path=option_path(options),
-        snapshot_id=integer_option(given, "snapshot-id"),
-        version_as_of=given.get("versionasof"),
-        as_of_timestamp_ms=_timestamp_ms(given),
-        branch=given.get("branch"),
-        tag=given.get("tag"),
-        start_snapshot_id=integer_option(given, "start-snapshot-id"),
-        end_snapshot_id=integer_option(given, "end-snapshot-id"),
-        split_size=positive_option(given, "split-size"),
-        lookback=positive_option(given, "lookback"),
-        file_open_cost=integer_option(given, "file-open-cost"),
-        batch_rows=positive_option(given, "batch-size"),
-        row_filter=given.get("row-filter"),
-        selected_fields=split_list(given.get("columns", "*")),
-        metadata_columns=_metadata_columns(given),
-        time_zone=given.get("time-zone"),
-        case_sensitive=boolean_option(given, "case-sensitive", default=False),
-        pushdown=boolean_option(given, "pushdown", default=False),
+        snapshot_id=integer_option(values, "snapshot-id"),
+        version_as_of=values.get("versionasof"),
+        as_of_timestamp_ms=_timestamp_ms(values),
+        branch=values.get("branch"),
+        tag=values.get("tag"),
+        start_snapshot_id=integer_option(values, "start-snapshot-id"),
+        end_snapshot_id=integer_option(values, "end-snapshot-id"),
+        split_size=positive_option(values, "split-size"),
+        lookback=positive_option(values, "lookback"),
+        file_open_cost=integer_option(values, "file-open-cost"),
+        batch_rows=positive_option(values, "batch-size"),
+        row_filter=values.get("row-filter"),
+        selected_fields=split_list(values.get("columns", "*")),
+        metadata_columns=_metadata_columns(values),
+        time_zone=values.get("time-zone"),
+        case_sensitive=boolean_option(values, "case-sensitive", default=False),
+        pushdown=boolean_option(values, "pushdown", default=False),
         storage=options_with_prefix(options, STORAGE_PREFIXES),
     )
 
 
-def _metadata_columns(given: Mapping[str, str]) -> tuple[str, ...]:
-    names = split_list(given.get("metadata-columns", ""))
+def _metadata_columns(values: Mapping[str, str]) -> tuple[str, ...]:
+    names = split_list(values.get("metadata-columns", ""))
     for name in names:
         if name not in METADATA_COLUMN_NAMES:
             raise InvalidOptionError(
@@ -102,13 +102,13 @@ def _metadata_columns(given: Mapping[str, str]) -> tuple[str, ...]:
     return names
 
 
-def _timestamp_ms(given: Mapping[str, str]) -> int | None:
+def _timestamp_ms(values: Mapping[str, str]) -> int | None:
     """`as-of-timestamp` is ms since the epoch; `timestampAsOf` is seconds or a timestamp text."""
-    if "timestampasof" not in given:
-        return integer_option(given, "as-of-timestamp")
-    if "as-of-timestamp" in given:
+    if "timestampasof" not in values:
+        return integer_option(values, "as-of-timestamp")
+    if "as-of-timestamp" in values:
         raise InvalidOptionError("Give either 'as-of-timestamp' or 'timestampAsOf', not both")
-    text = given["timestampasof"].strip()
+    text = values["timestampasof"].strip()
     if text.isdigit():
         return int(text) * 1000
     try:
@@ -118,10 +118,10 @@ def _timestamp_ms(given: Mapping[str, str]) -> int | None:
             f"Option 'timestampAsOf' must be a timestamp like '2024-01-31 12:00:00', not '{text}'"
         ) from None
     if moment.tzinfo is None:
-        if "time-zone" not in given:
+        if "time-zone" not in values:
             raise InvalidOptionError(
                 f"Option 'timestampAsOf' = '{text}' has no time zone: write '{text}+00:00', "
                 "or set option 'time-zone'"
             )
-        moment = moment.replace(tzinfo=ZoneInfo(given["time-zone"]))
+        moment = moment.replace(tzinfo=ZoneInfo(values["time-zone"]))
     return int(moment.astimezone(UTC).timestamp() * 1000)

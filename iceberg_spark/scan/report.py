@@ -34,8 +34,8 @@ def explain(plan: ScanPlan, reading: Sequence[str] = ()) -> str:
         ("on Spark", reading),
         ("planned in", [f"{metrics.planning_seconds * 1000:,.0f} ms"]),
     ):
-        for place, text in enumerate(texts):
-            lines.append(f"  {label if place == 0 else '':<{_LABEL_WIDTH}}{text}")
+        for index, text in enumerate(texts):
+            lines.append(f"  {label if index == 0 else '':<{_LABEL_WIDTH}}{text}")
     return "\n".join(lines)
 
 
@@ -109,7 +109,11 @@ def _rows(plan: ScanPlan) -> Iterator[str]:
         return
     yield f"at most {metrics.total_record_count:,}"
     if metrics.files_with_residual:
-        left = [to_text(one) for one in plan.residuals if one not in (ALWAYS_TRUE, ALWAYS_FALSE)]
+        left = [
+            to_text(residual)
+            for residual in plan.residuals
+            if residual not in (ALWAYS_TRUE, ALWAYS_FALSE)
+        ]
         more = f" or … {len(left) - SHOWN_RESIDUALS} more" if len(left) > SHOWN_RESIDUALS else ""
         yield (
             f"checked one by one in {count(metrics.files_with_residual, 'file')}: "

@@ -61,13 +61,13 @@ def scan_context(
     check_not_encrypted(metadata)
     chosen = choose_snapshot(metadata, request)
     schema = chosen.schema
-    wanted = project(schema, request.selected_fields, case_sensitive=request.case_sensitive)
+    projection = project(schema, request.selected_fields, case_sensitive=request.case_sensitive)
     return ScanContext(
         table_location=metadata.location,
         snapshot_id=chosen.snapshot_id,
         format_version=metadata.format_version,
         table_schema=schema,
-        read_schema=_read_schema(wanted, request.metadata_columns, metadata),
+        read_schema=_read_schema(projection, request.metadata_columns, metadata),
         specs=metadata.partition_specs,
         row_filter=bound_filter(schema, request),
         dropped_fields=dropped_fields(metadata, schema),
@@ -81,27 +81,29 @@ def scan_context(
 
 
 def narrowed(
-    whole: ScanContext, metadata: TableMetadata, request: ScanRequest, io: FileIO
+    context: ScanContext, metadata: TableMetadata, request: ScanRequest, io: FileIO
 ) -> ScanContext:
     """Return a scan of the same snapshot with the columns and the filter of a request.
 
     Raises as `scan_context` does.
     """
-    schema = whole.table_schema
-    wanted = project(schema, request.selected_fields, case_sensitive=request.case_sensitive)
+    schema = context.table_schema
+    projection = project(schema, request.selected_fields, case_sensitive=request.case_sensitive)
     return replace(
-        whole,
-        read_schema=_read_schema(wanted, request.metadata_columns, metadata),
+        context,
+        read_schema=_read_schema(projection, request.metadata_columns, metadata),
         row_filter=bound_filter(schema, request),
         io=io,
     )
 
 
-def _read_schema(wanted: Projection, added: Sequence[str], metadata: TableMetadata) -> Schema:
-    found = with_metadata_columns(wanted.schema, (*wanted.metadata_columns, *added), metadata)
-    if not found.fields and metadata.schema.fields:
+def _read_schema(projection: Projection, added: Sequence[str], metadata: TableMetadata) -> Schema:
+    schema = with_metadata_columns(
+        projection.schema, (*projection.metadata_columns, *added), metadata
+    )
+    if not schema.fields and metadata.schema.fields:
         raise InvalidOptionError("No column chosen: name at least one, or leave the choice out")
-    return found
+    return schema
 
 
 def bound_filter(schema: Schema, request: ScanRequest) -> Bound:

@@ -36,7 +36,7 @@ def scan_report(plan: ScanPlan) -> Mapping[str, Any]:
         "filter": filter_json(context.row_filter),
         "schema-id": context.table_schema.schema_id,
         "projected-field-ids": ids,
-        "projected-field-names": [schema.find_column_name(each) for each in ids],
+        "projected-field-names": [schema.find_column_name(field_id) for field_id in ids],
         "metrics": _metrics(plan),
         "metadata": who_reports(),
     }
@@ -44,7 +44,11 @@ def scan_report(plan: ScanPlan) -> Mapping[str, Any]:
 
 def _read_ids(context: ScanContext) -> set[int]:
     """Return the columns that are read: what was asked for, and what the filter is about."""
-    ids = {each for each in context.read_schema.field_ids if each in context.table_schema.field_ids}
+    ids = {
+        field_id
+        for field_id in context.read_schema.field_ids
+        if field_id in context.table_schema.field_ids
+    }
     for term in terms(context.row_filter):
         if isinstance(term, BoundReference):
             ids.update(context.table_schema.path_ids(term.field_id))

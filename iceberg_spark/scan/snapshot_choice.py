@@ -61,30 +61,30 @@ class ChosenSnapshot:
 
 def choose_snapshot(metadata: TableMetadata, choice: SnapshotChoice) -> ChosenSnapshot:
     """Resolve a choice. Raises InvalidOptionError and NoSuchSnapshotError."""
-    given = choice.given
-    if given & _INCREMENTAL:
-        _check_exclusive(given - _INCREMENTAL - {"branch"}, _INCREMENTAL & given)
+    names = choice.given
+    if names & _INCREMENTAL:
+        _check_exclusive(names - _INCREMENTAL - {"branch"}, _INCREMENTAL & names)
         return _appends(metadata, choice)
-    _check_exclusive(given, given)
+    _check_exclusive(names, names)
     if choice.version_as_of is not None:
         return _version(metadata, choice.version_as_of)
     if choice.snapshot_id is not None:
-        return _at(metadata, choice.snapshot_id)
+        return _by_id(metadata, choice.snapshot_id)
     if choice.as_of_timestamp_ms is not None:
-        return _at(metadata, snapshot_at(metadata, choice.as_of_timestamp_ms).snapshot_id)
+        return _by_id(metadata, snapshot_at(metadata, choice.as_of_timestamp_ms).snapshot_id)
     if choice.tag is not None:
         return _tag(metadata, choice.tag)
     return _branch(metadata, choice.branch or MAIN_BRANCH)
 
 
-def _check_exclusive(given: Iterable[str], chosen: Iterable[str]) -> None:
-    names = sorted(_OPTION_NAMES[name] for name in {*given, *chosen})
-    if given and len(names) > 1:
+def _check_exclusive(selectors: Iterable[str], chosen: Iterable[str]) -> None:
+    names = sorted(_OPTION_NAMES[name] for name in {*selectors, *chosen})
+    if selectors and len(names) > 1:
         listed = " and ".join(f"'{name}'" for name in names)
         raise InvalidOptionError(f"Options {listed} exclude each other: give one of them")
 
 
-def _at(metadata: TableMetadata, snapshot_id: int) -> ChosenSnapshot:
+def _by_id(metadata: TableMetadata, snapshot_id: int) -> ChosenSnapshot:
     """Return a snapshot with its own schema; old writers did not note which: then the current."""
     schema_id = metadata.snapshot(snapshot_id).schema_id
     if schema_id is None:
@@ -95,7 +95,7 @@ def _at(metadata: TableMetadata, snapshot_id: int) -> ChosenSnapshot:
 def _version(metadata: TableMetadata, version: str | int) -> ChosenSnapshot:
     text = str(version)
     if text.lstrip("-").isdigit() and int(text) in metadata.snapshots:
-        return _at(metadata, int(text))
+        return _by_id(metadata, int(text))
     if text in metadata.refs and not metadata.refs[text].is_branch:
         return _tag(metadata, text)
     if text in metadata.refs or text == MAIN_BRANCH:
@@ -111,7 +111,7 @@ def _tag(metadata: TableMetadata, name: str) -> ChosenSnapshot:
         raise NoSuchSnapshotError(f"No tag {name} in {metadata.location}; {_known_refs(metadata)}")
     if ref.is_branch:
         raise NoSuchSnapshotError(f"{name} is a branch of {metadata.location}, not a tag")
-    return _at(metadata, ref.snapshot_id)
+    return _by_id(metadata, ref.snapshot_id)
 
 
 def _branch(metadata: TableMetadata, name: str) -> ChosenSnapshot:

@@ -113,12 +113,12 @@ def cut_files(
     first = np.diff(owner, prepend=-1) != 0
     start = np.where(first, 0, start)
     at_offsets = usable[owner]
-    whole = np.flatnonzero(~large)
+    uncut = np.flatnonzero(~large)
     by_size = np.flatnonzero(large & ~usable)
     pieces = -(-sizes[by_size] // split_size)
     number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    file_index = np.concatenate([whole, owner[at_offsets], np.repeat(by_size, pieces)])
-    begin = np.concatenate([np.zeros_like(whole), start[at_offsets], number * split_size])
+    file_index = np.concatenate([uncut, owner[at_offsets], np.repeat(by_size, pieces)])
+    begin = np.concatenate([np.zeros_like(uncut), start[at_offsets], number * split_size])
     order = np.lexsort((begin, file_index))
     file_index, begin = file_index[order], begin[order]
     last = np.diff(file_index, append=len(sizes)) != 0
@@ -181,29 +181,29 @@ def pack(heavy: Longs, target: int, lookback: int) -> list[list[int]]:
     usable: list[_Bin] = []  # the open ones that the lightest item still fits in
     lightest = int(heavy.min()) if len(heavy) else 0
     for item, weight in enumerate(heavy.tolist()):
-        for place in usable:
-            if weight <= place.room:
+        for bin_ in usable:
+            if weight <= bin_.room:
                 break
         else:
-            place = _Bin(target, [])
-            open_bins.append(place)
-            usable.append(place)
-        place.items.append(item)
-        place.room -= weight
-        if place.room < lightest:
-            usable.remove(place)
+            bin_ = _Bin(target, [])
+            open_bins.append(bin_)
+            usable.append(bin_)
+        bin_.items.append(item)
+        bin_.room -= weight
+        if bin_.room < lightest:
+            usable.remove(bin_)
         if len(open_bins) > lookback:
             fullest = min(open_bins, key=_room)
             open_bins.remove(fullest)
             if fullest in usable:
                 usable.remove(fullest)
             groups.append(fullest.items)
-    groups.extend(place.items for place in open_bins)
+    groups.extend(bin_.items for bin_ in open_bins)
     return groups
 
 
-def _room(place: _Bin) -> int:
-    return place.room
+def _room(bin_: _Bin) -> int:
+    return bin_.room
 
 
 def merge_adjacent(splits: Splits, groups: list[list[int]]) -> tuple[Splits, Longs]:

@@ -40,31 +40,33 @@ _DIGITS = Context(prec=100)
 _WHOLE_LIMITS = {t.IntegerType: 2**31, t.LongType: 2**63}
 
 
-def variant_columns(wanted: VariantFilter) -> tuple[str, ...]:
+def variant_columns(pruned_by: VariantFilter) -> tuple[str, ...]:
     """Return the map columns of a manifest that a filter needs."""
     bounds = (MAP_OF[Kind.LOWER], MAP_OF[Kind.UPPER])
-    return tuple(dict.fromkeys((*map_columns(_of_columns(wanted)), *bounds)))
+    return tuple(dict.fromkeys((*map_columns(_of_columns(pruned_by)), *bounds)))
 
 
-def variant_mask(wanted: VariantFilter, entries: pa.Table) -> Mask:
+def variant_mask(pruned_by: VariantFilter, entries: pa.Table) -> Mask:
     """Return which files may have rows that match; bounds that are broken are unknown.
 
     `entries` needs the columns that `variant_columns` names.
     """
     if entries.num_rows == 0:
         return np.full(0, True)
-    columns = stats_table(entries, _of_columns(wanted))
-    ranges = _Ranges.of(entries, {one.column_id for one in wanted.fields.values()})
-    used = {item.field_id for item in needed(wanted.bound)} & wanted.fields.keys()
-    for place in used:
-        for name, values in _statistics(place, wanted.fields[place], ranges, entries.num_rows):
+    columns = stats_table(entries, _of_columns(pruned_by))
+    ranges = _Ranges.of(entries, {field.column_id for field in pruned_by.fields.values()})
+    used = {item.field_id for item in needed(pruned_by.bound)} & pruned_by.fields.keys()
+    for field_id in used:
+        for name, values in _statistics(
+            field_id, pruned_by.fields[field_id], ranges, entries.num_rows
+        ):
             columns = columns.append_column(name, values)
-    mask: Mask = evaluate(may_match(_with_texts_of_arrays(wanted.bound)), columns).to_numpy()
+    mask: Mask = evaluate(may_match(_with_texts_of_arrays(pruned_by.bound)), columns).to_numpy()
     return mask
 
 
-def _of_columns(wanted: VariantFilter) -> list[Statistic]:
-    return [item for item in needed(wanted.bound) if item.field_id not in wanted.fields]
+def _of_columns(pruned_by: VariantFilter) -> list[Statistic]:
+    return [item for item in needed(pruned_by.bound) if item.field_id not in pruned_by.fields]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,11 @@ class _Ranges:
         )
         return _Ranges(lower, upper, BoundsReader())
 
-    def bounds(self, one: VariantField, row: int) -> tuple[FieldBound | None, FieldBound | None]:
+    def bounds(self, field: VariantField, row: int) -> tuple[FieldBound | None, FieldBound | None]:
         """Return a field's bounds in one file, None for those that are unknown."""
-        raw = self.lower[one.column_id][row], self.upper[one.column_id][row]
+        raw = self.lower[field.column_id][row], self.upper[field.column_id][row]
         try:
-            lower, upper = (None if b is None else self.reader.bound(b, one.keys) for b in raw)
+            lower, upper = (None if b is None else self.reader.bound(b, field.keys) for b in raw)
         except CorruptFileError:
             return None, None
         return (None, None) if _is_broken(lower, upper) else (lower, upper)
@@ -103,7 +105,7 @@ def _is_broken(lower: FieldBound | None, upper: FieldBound | None) -> bool:
 
 
 def _statistics(
-    place: int, one: VariantField, ranges: _Ranges, rows: int
+    field_id: int, field: VariantField, ranges: _Ranges, rows: int
 ) -> list[tuple[str, pa.Array]]:
     """Return the statistics columns of a field: bounds after the cast, and no counts.
 
@@ -111,30 +113,30 @@ def _statistics(
     """
     lower, upper, nans = [], [], []
     for row in range(rows):
-        found = ranges.bounds(one, row)
-        least, most = _cast(found, one.kind)
+        bounds = ranges.bounds(field, row)
+        least, most = _cast(bounds, field.kind)
         lower.append(least)
         upper.append(most)
-        known = {bound.kind for bound in found if bound is not None}
-        nans.append(0 if known and known <= _EXACT else None)
-    made = [
-        (column(Kind.LOWER, place), to_array(one.kind, lower)),
-        (column(Kind.UPPER, place), to_array(one.kind, upper)),
-        (column(Kind.NAN_COUNT, place), pa.array(nans, pa.int64())),
-        (column(Kind.NULL_COUNT, place), pa.nulls(rows, pa.int64())),
-        (column(Kind.VALUE_COUNT, place), pa.nulls(rows, pa.int64())),
+        kinds = {bound.kind for bound in bounds if bound is not None}
+        nans.append(0 if kinds and kinds <= _EXACT else None)
+    columns = [
+        (column(Kind.LOWER, field_id), to_array(field.kind, lower)),
+        (column(Kind.UPPER, field_id), to_array(field.kind, upper)),
+        (column(Kind.NAN_COUNT, field_id), pa.array(nans, pa.int64())),
+        (column(Kind.NULL_COUNT, field_id), pa.nulls(rows, pa.int64())),
+        (column(Kind.VALUE_COUNT, field_id), pa.nulls(rows, pa.int64())),
     ]
-    if isinstance(one.kind, t.StringType):
-        kind = to_arrow_type(one.kind)
+    if isinstance(field.kind, t.StringType):
+        kind = to_arrow_type(field.kind)
         least, most = (pa.repeat(pa.scalar(end, kind), rows) for end in _TEXT_OF_ARRAYS)
-        other = _of_arrays(place)
-        made += [
+        other = _of_arrays(field_id)
+        columns += [
             (column(Kind.LOWER, other), least),
             (column(Kind.UPPER, other), most),
             (column(Kind.NULL_COUNT, other), pa.nulls(rows, pa.int64())),
             (column(Kind.VALUE_COUNT, other), pa.nulls(rows, pa.int64())),
         ]
-    return made
+    return columns
 
 
 def _with_texts_of_arrays(bound: Bound) -> Bound:
@@ -156,16 +158,16 @@ def _with_texts_of_arrays(bound: Bound) -> Bound:
             return disjunction([bound, replace(bound, term=other)])
 
 
-def _of_arrays(place: int) -> int:
+def _of_arrays(field_id: int) -> int:
     """Return the id of what stands for a field's arrays, below those of all fields."""
-    return place - (1 << 32)
+    return field_id - (1 << 32)
 
 
-def _cast(found: tuple[FieldBound | None, FieldBound | None], kind: t.IcebergType) -> Range:
+def _cast(bounds: tuple[FieldBound | None, FieldBound | None], kind: t.IcebergType) -> Range:
     """Return bounds of what values are after the cast of `variant_get`."""
-    known = next((one.kind for one in found if one is not None), None)
-    least, most = (None if one is None else one.value for one in found)
-    match kind, known:
+    stored_kind = next((bound.kind for bound in bounds if bound is not None), None)
+    least, most = (None if bound is None else bound.value for bound in bounds)
+    match kind, stored_kind:
         case (
             (t.BooleanType(), ValueKind.FLAG)
             | (t.DateType(), ValueKind.DATE)
@@ -177,8 +179,8 @@ def _cast(found: tuple[FieldBound | None, FieldBound | None], kind: t.IcebergTyp
         ):
             return least, most
         case _, (ValueKind.INTEGER | ValueKind.DECIMAL) if least is not None and most is not None:
-            made = _numbers(Decimal(least), Decimal(most), kind)
-            return _UNKNOWN if made is None else made
+            cast = _numbers(Decimal(least), Decimal(most), kind)
+            return _UNKNOWN if cast is None else cast
         case _:
             return _UNKNOWN
 

@@ -42,6 +42,10 @@ def bound_names(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
+PUBLIC = {("iceberg_spark/scan/snapshot_choice.py", "given")}
+"""Names of the public surface (`TableScan.given`), which stay."""
+
+
 def banned_names(tree: ast.AST) -> list[str]:
     return sorted({name for name in bound_names(tree) if name.strip("_").lower() in BANNED_NAMES})
 
@@ -62,7 +66,9 @@ def clean_files() -> tuple[SourceFile, ...]:
 
 
 def test_name_says_what_it_holds() -> None:
-    assert against(lambda file: banned_names(file.tree), clean_files()) == {}
+    found = against(lambda file: banned_names(file.tree), clean_files())
+    allowed = {path: [name] for path, name in PUBLIC}
+    assert {path: names for path, names in found.items() if names != allowed.get(path)} == {}
 
 
 def test_text_has_no_banned_phrase() -> None:

@@ -13,7 +13,7 @@ from fsspec.implementations.memory import MemoryFile
 
 from iceberg_spark.errors import CommitStateUnknownException, IcebergError
 from iceberg_spark.io.stores import SharedMemoryFiles
-from iceberg_spark.scan.kept_plans import KEPT_PLANS
+from iceberg_spark.scan.plan_cache import PLAN_CACHE
 from tests.faults.store import Calls, Fault, different_faults
 from tests.faults.verbs import VERBS, State, make, new_state, states
 
@@ -38,7 +38,7 @@ class Kept:
         return Kept({at: data for at, data in self.files.items() if not at.startswith(below)})
 
     def put_back(self) -> None:
-        KEPT_PLANS.clear()  # the same bytes will come back, and are to be asked for again
+        PLAN_CACHE.clear()  # the same bytes will come back, and are to be asked for again
         store, files = SharedMemoryFiles.store, SharedMemoryFiles()
         for path in [path for path in store if path.startswith(_PREFIX)]:
             del store[path]
@@ -66,7 +66,7 @@ class Case:
         make(WHERE, name)
         kept = Kept.now()
         before = [states(WHERE)]
-        KEPT_PLANS.clear()
+        PLAN_CACHE.clear()
         calls.arm(None, None)
         VERBS[name](WHERE)
         made = list(calls.made)

@@ -15,7 +15,7 @@ from iceberg_spark.catalog import memory_state
 from iceberg_spark.catalog.memory import MemoryCatalog, MemoryNamespaces
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.stores import SharedMemoryFiles
-from iceberg_spark.scan.kept_plans import KEPT_PLANS
+from iceberg_spark.scan.plan_cache import PLAN_CACHE
 
 NAME = "interleavings"
 _PREFIX = f"/{NAME}/"
@@ -43,7 +43,7 @@ class Store:
 
     def restore(self) -> None:
         """Put the catalog and the store back."""
-        KEPT_PLANS.clear()
+        PLAN_CACHE.clear()
         for key in _own_tables():
             del memory_state.tables[key]
         memory_state.tables.update(self.tables)

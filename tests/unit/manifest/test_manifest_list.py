@@ -140,7 +140,7 @@ def test_a_missing_or_foreign_list_is_named(tmp_path: Path) -> None:
         read_manifest_list(IO, gone, TABLE)
     other = written(tmp_path, [entry()])
     wrong = snapshot(7, 4, manifest_list=other.manifest_path)
-    with pytest.raises(CorruptFileError, match=r"m0\.avro is no manifest list"):
+    with pytest.raises(CorruptFileError, match=r"m0\.avro is not a manifest list"):
         read_manifest_list(IO, wrong, TABLE)
 
 

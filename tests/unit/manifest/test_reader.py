@@ -151,7 +151,7 @@ def test_a_file_that_is_no_manifest_is_named(tmp_path: Path) -> None:
     fields = [{"name": "a", "type": "int", "field-id": 77}]
     with path.open("wb") as out:
         fastavro.writer(out, {"type": "record", "name": "r", "fields": fields}, [{"a": 1}])
-    with pytest.raises(CorruptFileError, match=r"other\.avro is no manifest: it has no field"):
+    with pytest.raises(CorruptFileError, match=r"other\.avro is not a manifest: it lacks field"):
         read_manifest(IO, _at(path), NOTHING)
 
 

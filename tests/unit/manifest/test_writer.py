@@ -173,5 +173,5 @@ def test_a_partition_tuple_of_the_wrong_length_or_type_is_refused(tmp_path: Path
     spec = identity_spec(ONE)
     with pytest.raises(InvalidInputError, match="2 partition values"):
         written(tmp_path, [entry(file=data_file(partition=(1, 2)))], spec=spec)
-    with pytest.raises(InvalidInputError, match="'p_id' is no long"):
+    with pytest.raises(InvalidInputError, match="'p_id' is not a long"):
         written(tmp_path, [entry(file=data_file(partition=("x",)))], spec=spec)

@@ -139,13 +139,13 @@ def test_path_bounds_that_leave_a_file_out_drop_the_delete() -> None:
 
 def test_an_aimed_delete_of_another_partition_is_corrupt_metadata() -> None:
     deletes = index(position("p", partition=[2], referenced_data_file="a"), spec=1)
-    with pytest.raises(ValidationException, match=r"p .*aims at data file a"):
+    with pytest.raises(ValidationException, match=r"p .*refers to data file a"):
         found(deletes, data("a", partition=[1]), spec=1)
 
 
 def test_an_aimed_delete_of_another_spec_is_corrupt_metadata() -> None:
     deletes = index(position("p", referenced_data_file="a"))
-    with pytest.raises(ValidationException, match=r"p \(spec 0\) aims at data file a \(spec 1"):
+    with pytest.raises(ValidationException, match=r"p \(spec 0\) refers to data file a \(spec 1"):
         found(deletes, data("a", partition=[1]), spec=1)
 
 
@@ -184,12 +184,12 @@ def test_a_deletion_vector_older_than_its_data_file_is_corrupt_metadata() -> Non
 
 def test_a_deletion_vector_of_another_partition_is_corrupt_metadata() -> None:
     deletes = index(vector("a", partition=[2]), spec=1)
-    with pytest.raises(ValidationException, match=r"v.puffin .*aims at data file a"):
+    with pytest.raises(ValidationException, match=r"v.puffin .*refers to data file a"):
         found(deletes, data("a", partition=[1]), spec=1)
 
 
 def test_a_deletion_vector_of_another_spec_is_corrupt_metadata() -> None:
-    with pytest.raises(ValidationException, match=r"v.puffin \(spec 0\) aims at data file a"):
+    with pytest.raises(ValidationException, match=r"v.puffin \(spec 0\) refers to data file a"):
         found(index(vector("a")), data("a", partition=[1]), spec=1)
 
 

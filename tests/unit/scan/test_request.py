@@ -224,7 +224,9 @@ def test_the_partition_column_is_refused_where_ids_clash() -> None:
 
 
 def test_unknown_metadata_columns_are_named() -> None:
-    with pytest.raises(InvalidOptionError, match="'_row' is no metadata column; there are: _file"):
+    with pytest.raises(
+        InvalidOptionError, match="'_row' is not a metadata column; the names are: _file"
+    ):
         scan_of(metadata(), metadata_columns=["_row"])
 
 

@@ -41,12 +41,12 @@ class PlannedScan:
         """Return what a scan asks for; None for an incremental one, or if nothing is to be kept."""
         if context.start_snapshot_id is not None or not MANIFEST_CACHE.max_bytes:
             return None
-        said = repr(context.row_filter)
-        if len(said) > PLANNING.kept_filter_characters:
+        filter_text = repr(context.row_filter)
+        if len(filter_text) > PLANNING.kept_filter_characters:
             return None
         server = stored_at(context.io, metadata.location)
         cleared = MANIFEST_CACHE.times_cleared
-        return cls(metadata, context, said, whole_files, residuals, server, cleared)
+        return cls(metadata, context, filter_text, whole_files, residuals, server, cleared)
 
     def asks_for(self, other: PlannedScan) -> bool:
         """Whether both have the same plan; their storage objects may differ."""
@@ -61,13 +61,13 @@ class PlannedScan:
         )
 
 
-class KeptPlans:
+class PlanCache:
     """At most `most` plans that hold `most_bytes` of Arrow memory together; the oldest go first.
 
     Safe to use from several threads.
     """
 
-    __slots__ = ("_kept", "_lock", "_most", "_most_bytes")
+    __slots__ = ("_entries", "_lock", "_most", "_most_bytes")
 
     def __init__(
         self, most: int = PLANNING.kept_plans, most_bytes: int = PLANNING.kept_plan_bytes
@@ -76,30 +76,32 @@ class KeptPlans:
         self.clear()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     def clear(self) -> None:
         """Forget everything; in a forked process, whose lock another thread may have held."""
         self._lock = threading.Lock()
-        self._kept: list[tuple[PlannedScan, ScanPlan, int]] = []
+        self._entries: list[tuple[PlannedScan, ScanPlan, int]] = []
 
-    def get(self, asked: PlannedScan) -> ScanPlan | None:
+    def get(self, request: PlannedScan) -> ScanPlan | None:
         """Return the plan that was kept of a scan, or None."""
         with self._lock:
-            return next((plan for scan, plan, _ in self._kept if scan.asks_for(asked)), None)
+            return next(
+                (plan for cached, plan, _ in self._entries if cached.asks_for(request)), None
+            )
 
-    def put(self, asked: PlannedScan, plan: ScanPlan) -> None:
+    def put(self, scan: PlannedScan, plan: ScanPlan) -> None:
         """Keep a plan, unless it is too large for all."""
         size = plan.files.nbytes + plan.deletes.files.nbytes
         if size > self._most_bytes:
             return
         with self._lock:
-            others = [each for each in self._kept if not each[0].asks_for(asked)]
-            self._kept = [(asked, plan, size), *others][: self._most]
-            while sum(each[2] for each in self._kept) > self._most_bytes:
-                self._kept.pop()
+            others = [entry for entry in self._entries if not entry[0].asks_for(scan)]
+            self._entries = [(scan, plan, size), *others][: self._most]
+            while sum(entry[2] for entry in self._entries) > self._most_bytes:
+                self._entries.pop()
 
 
-KEPT_PLANS = KeptPlans()
+PLAN_CACHE = PlanCache()
 """The plans of this process; none are kept where the cache of manifests is turned off."""
-os.register_at_fork(after_in_child=KEPT_PLANS.clear)
+os.register_at_fork(after_in_child=PLAN_CACHE.clear)

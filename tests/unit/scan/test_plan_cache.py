@@ -11,8 +11,8 @@ from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.cache import MANIFEST_CACHE, ManifestCache
-from iceberg_spark.scan import kept_plans, planner
-from iceberg_spark.scan.kept_plans import KEPT_PLANS, KeptPlans
+from iceberg_spark.scan import plan_cache, planner
+from iceberg_spark.scan.plan_cache import PLAN_CACHE, PlanCache
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.spec.metadata import TableMetadata
 from tests.builders import scan_of
@@ -23,9 +23,9 @@ from tests.unit.scan.tables import IO, commit, new_table, paths, planned
 @pytest.fixture(autouse=True)
 def empty() -> Iterator[None]:
     """Each test begins with nothing kept, and leaves nothing."""
-    KEPT_PLANS.clear()
+    PLAN_CACHE.clear()
     yield
-    KEPT_PLANS.clear()
+    PLAN_CACHE.clear()
 
 
 def unlisted(base: TableMetadata) -> TableMetadata:
@@ -91,7 +91,7 @@ def test_a_scan_of_whole_files_or_without_residuals_is_planned(
 def test_a_plan_by_a_long_filter_is_not_kept(tmp_path: Path) -> None:
     base = commit(new_table(tmp_path), [data("a")])
     planned(base, f"id IN ({', '.join(map(str, range(10_000)))})")
-    assert len(KEPT_PLANS) == 0
+    assert len(PLAN_CACHE) == 0
 
 
 def test_files_that_fields_of_variants_leave_out_are_planned_for_each(tmp_path: Path) -> None:
@@ -130,9 +130,9 @@ def test_who_clears_the_cache_of_manifests_clears_the_plans(tmp_path: Path) -> N
 def test_nothing_is_kept_where_the_cache_of_manifests_is_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_plans, "MANIFEST_CACHE", ManifestCache(0))
+    monkeypatch.setattr(plan_cache, "MANIFEST_CACHE", ManifestCache(0))
     planned(commit(new_table(tmp_path), [data("a")]))
-    assert len(KEPT_PLANS) == 0
+    assert len(PLAN_CACHE) == 0
 
 
 def test_plans_are_kept_up_to_a_number_and_to_so_many_bytes(
@@ -140,8 +140,8 @@ def test_plans_are_kept_up_to_a_number_and_to_so_many_bytes(
 ) -> None:
     numbers = count()
 
-    def kept_of(some: KeptPlans) -> int:
-        monkeypatch.setattr(planner, "KEPT_PLANS", some)
+    def kept_of(some: PlanCache) -> int:
+        monkeypatch.setattr(planner, "PLAN_CACHE", some)
         base = new_table(tmp_path / str(next(numbers)))
         for number in range(4):
             base = commit(base, [data(f"f{number}")])
@@ -149,6 +149,6 @@ def test_plans_are_kept_up_to_a_number_and_to_so_many_bytes(
         return len(some)
 
     size = planned(commit(new_table(tmp_path), [data("f0")])).files.nbytes
-    assert kept_of(KeptPlans(most=3)) == 3
-    assert kept_of(KeptPlans(most_bytes=size - 1)) == 0
-    assert kept_of(KeptPlans(most_bytes=8 * size)) in (1, 2)
+    assert kept_of(PlanCache(most=3)) == 3
+    assert kept_of(PlanCache(most_bytes=size - 1)) == 0
+    assert kept_of(PlanCache(most_bytes=8 * size)) in (1, 2)
