@@ -34,8 +34,8 @@ def assigned_row_ids(manifests: Iterable[ManifestFile], next_row_id: int) -> Ass
         added, existing = manifest.added_rows_count, manifest.existing_rows_count
         if added is None or existing is None:
             raise InvalidInputError(
-                f"Manifest {manifest.manifest_path} lacks the counts of its rows, by which row ids "
-                "are given"
+                f"Manifest {manifest.manifest_path} lacks row counts, which are needed to assign "
+                "row ids"
             )
         assigned.append(replace(manifest, first_row_id=free))
         free += added + existing

@@ -1,4 +1,4 @@
-"""Decoded manifests kept in memory: they never change, so they are decoded once."""
+"""Decoded manifests in memory: manifests never change, so each is decoded once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_CACHE_BYTES = 256 * 1024 * 1024
 class ManifestCache:
     """Columns of manifests by path, length and store, at most `max_bytes` of Arrow memory.
 
-    The oldest go first. Safe to use from several threads; 0 bytes turn it off.
+    The oldest are evicted first. Thread-safe; 0 bytes turn it off.
     """
 
     def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
@@ -45,11 +45,11 @@ class ManifestCache:
 
     @property
     def times_cleared(self) -> int:
-        """How often everything was forgotten: what was made of it before should go too."""
+        """How often the cache was cleared: data derived from it should be dropped too."""
         return self._times_cleared
 
     def get(self, key: Key) -> Columns:
-        """Return the columns that are kept of a manifest, none for one that isn't there."""
+        """Return the cached columns of a manifest, {} if there are none."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -58,7 +58,7 @@ class ManifestCache:
             return entry[0]
 
     def put(self, key: Key, columns: Columns) -> None:
-        """Keep columns of a manifest beside those of it that are kept already."""
+        """Add columns of a manifest to those that are cached already."""
         with self._lock:
             before, size_before = self._entries.pop(key, ({}, 0))
             self._bytes -= size_before

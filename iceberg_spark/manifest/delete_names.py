@@ -1,4 +1,4 @@
-"""What tells deletes apart, over whole columns (the columns' side of `DataFile.key`)."""
+"""Keys that identify delete files, over whole columns (the counterpart of `DataFile.key`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iceberg_spark.spec.data_file import DeleteKey, FileFormat
 Table: TypeAlias = Any  # pyarrow ships no types
 
 DELETE_NAME_COLUMNS = ("file_path", "file_format", "content_offset", "referenced_data_file")
-"""What `delete_names` uses of ENTRY_COLUMNS."""
+"""The columns of ENTRY_COLUMNS that `delete_names` needs."""
 _BETWEEN = "\0"  # in no path
 
 
@@ -34,7 +34,7 @@ def delete_names(entries: Table) -> Any:
 
 
 def name_of(key: DeleteKey) -> str:
-    """Return the text of a file that is given by its key."""
+    """Return the text form of a file's key."""
     path, offset, target = key
     if offset is None and target is None:
         return path

@@ -47,8 +47,8 @@ _PLAIN = tuple(
 def data_files(table: Table, spec_id: int, partition_type: StructType) -> list[DataFile]:
     """Return the files of an entry table as values; meant for few of them.
 
-    Columns that the table lacks are None in the values. Raises CorruptFileError for a file
-    format or content that the specification doesn't know.
+    Columns that the table lacks are None in the values. Raises CorruptFileError for an unknown
+    file format or content.
     """
     held = {name: table.column(name).to_pylist() for name in _PLAIN if name in table.column_names}
     for name in _MAPS:
@@ -118,7 +118,7 @@ def partition_array(files: Sequence[DataFile], partition_type: StructType) -> An
             children.append(to_array(field.field_type, [file.partition[index] for file in files]))
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as wrong:
             raise InvalidInputError(
-                f"A value of partition field '{field.name}' is no {field.field_type}: {wrong}"
+                f"A value of partition field '{field.name}' is not a {field.field_type}: {wrong}"
             ) from wrong
     return struct_of(len(files), children, partition_arrow_type(partition_type))
 
@@ -142,9 +142,9 @@ def _as_pairs(values: Mapping[int, Any] | None) -> list[dict[str, Any]] | None:
 
 
 def known_value(kind: Any, value: Any, path: str) -> Any:
-    """Return a value of an enum by what a manifest says of a file.
+    """Return the enum member of a value in a manifest.
 
-    Raises CorruptFileError naming the file for what the specification doesn't know.
+    Raises CorruptFileError naming the file for a value that the specification does not define.
     """
     try:
         return kind(value)

@@ -1,7 +1,7 @@
-"""What a manifest list would say about a manifest, read from the manifest itself.
+"""The manifest list entry of a manifest, computed from the manifest itself.
 
-Needed for snapshots of format version 1 that name their manifests without a list, and for
-lists of old writers that left the counts out.
+Needed for snapshots of format version 1 that name their manifests without a list, and for lists
+of old writers without counts.
 """
 
 from __future__ import annotations

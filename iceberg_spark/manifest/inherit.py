@@ -1,4 +1,4 @@
-"""What entries inherit from their manifest (specification: "Sequence Number Inheritance").
+"""Values that entries inherit from their manifest (spec: "Sequence Number Inheritance").
 
 Source of the cases: specification, "Manifest Entry Fields" and "First Row ID Inheritance";
 Java's InheritableMetadataFactory and ManifestReader.
@@ -41,9 +41,9 @@ def inherited_sequence_number(number: Array, status: Array, manifest: ManifestFi
 
 
 def check_data_sequence_number(number: Array, status: Array, manifest: ManifestFile) -> None:
-    """Raise CorruptFileError where a live file has no data sequence number after inheritance.
+    """Raise CorruptFileError for a live file without a data sequence number after inheritance.
 
-    Which deletes apply to it can't be told then.
+    It would be unknown which deletes apply to it.
     """
     if manifest.sequence_number is None or not number.null_count:
         return
@@ -58,9 +58,9 @@ def check_data_sequence_number(number: Array, status: Array, manifest: ManifestF
 def inherited_first_row_id(
     first_row_id: Array, record_count: Array, status: Array, manifest: ManifestFile
 ) -> Array:
-    """Return first row ids: files without one get the next free ones from the manifest's on.
+    """Return first row ids: files without one get the next free ones, starting with the manifest's.
 
-    A manifest of a commit in the making, which no list has yet, keeps what it says itself.
+    A manifest of an uncommitted snapshot, which is not in any list yet, keeps its own values.
     """
     if manifest.content is not ManifestContent.DATA:
         return first_row_id

@@ -41,7 +41,7 @@ def read_manifest_list(
     """Return the manifests of a snapshot.
 
     A list of format version 1 reads with sequence numbers 0 and content data. A very old
-    snapshot names its manifests itself: what the list would say is read from them.
+    snapshot names its manifests itself: their list entries are computed from them.
 
     Raises NoSuchFileError, CorruptFileError naming the list.
     """
@@ -75,7 +75,7 @@ def read_manifest_list_columns(
 
 
 def _check_specs(table: Table, location: str, metadata: TableMetadata) -> None:
-    """Raise CorruptFileError where manifests have specs that the table has not."""
+    """Raise CorruptFileError for manifests with partition specs that the table lacks."""
     if "partition_spec_id" not in table.column_names:
         return
     specs = table.column("partition_spec_id")
@@ -84,14 +84,14 @@ def _check_specs(table: Table, location: str, metadata: TableMetadata) -> None:
     if unknown:
         raise CorruptFileError(
             f"{location} lists manifests of partition spec {', '.join(sorted(map(str, unknown)))}, "
-            "which the table has not"
+            "which the table lacks"
         )
 
 
 def read_manifest_lists(
     lists: Iterable[tuple[str, bytes]], columns: Sequence[str], limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[Table]:
-    """Yield the manifests of lists given as (location, bytes): some columns of LIST_SCHEMA."""
+    """Yield the manifests of lists, each a (location, bytes): some columns of LIST_SCHEMA."""
     held = list(lists)
     where = held[0][0] if held else ""
     field_ids = frozenset(_LIST_IDS[name] for name in columns)
@@ -115,7 +115,7 @@ def write_manifest_list(
     format_version: int,
     codec: str = "gzip",
 ) -> tuple[ManifestFile, ...]:
-    """Write a snapshot's manifest list and return its rows as they were written.
+    """Write a snapshot's manifest list and return its rows as written.
 
     A manifest without a sequence number gets the snapshot's, as its least data sequence number
     if all its entries inherit. Only new manifests of this snapshot may lack one.
@@ -159,7 +159,7 @@ def _assigned(manifest: ManifestFile, snapshot: Snapshot, format_version: int) -
     if not rules_of(format_version).has_delete_files:
         if manifest.content is ManifestContent.DELETES:
             raise InvalidInputError(
-                f"Manifest {manifest.manifest_path} holds deletes; format version 1 has none"
+                f"Manifest {manifest.manifest_path} has deletes, which format version 1 lacks"
             )
         return manifest
     counts = ("added_files_count", "existing_files_count", "deleted_files_count",
@@ -216,7 +216,7 @@ def _columns(table: Table, location: str, columns: Sequence[str]) -> Table:
 
 def _absent(field: Any, rows: int, location: str) -> Any:
     if field.name in _REQUIRED:
-        raise CorruptFileError(f"{location} is no manifest list: it has no {field.name}")
+        raise CorruptFileError(f"{location} is not a manifest list: it has no {field.name}")
     default = _V1_DEFAULTS.get(field.name)
     if default is None:
         return pa.nulls(rows, field.type)

@@ -52,12 +52,11 @@ def read_manifest(
 ) -> Table:
     """Return a manifest's entries as a table of `columns.ENTRY_COLUMNS`, deleted ones too.
 
-    `columns` names those wanted (None: all); the others are not decoded. `partition_type` is
+    `columns` selects columns (None: all); the others are not decoded. `partition_type` is
     `spec.partition_type.partition_type` of the manifest's spec: the children of `partition` are
-    named by its field ids and have its types, also where the file was written before a
-    promotion. Sequence numbers, snapshot ids and first row ids are inherited. Fields are found
-    by field id; what the file lacks is null (content: 0, data). `cache` defaults to the
-    process's.
+    named by its field ids and have its types, also if the file was written before a promotion.
+    Sequence numbers, snapshot ids and first row ids are inherited. Fields are matched by field
+    id; missing ones are null (content: 0, data). `cache` defaults to the process's.
 
     Raises NoSuchFileError, CorruptFileError, UnsupportedError (codec), InvalidInputError for an
     unknown column.
@@ -99,7 +98,7 @@ def _decoded(
     needed: set[str],
     cache: ManifestCache,
 ) -> Mapping[str, Array]:
-    """Return the file's columns as they stand there, decoding those that aren't cached yet."""
+    """Return the file's columns before inheritance, decoding those that are not cached."""
     ids = {name: ENTRY_COLUMNS[name].field_id for name in needed if name != PARTITION}
     if PARTITION in needed:
         ids |= {_child(field.field_id): field.field_id for field in partition_type.fields}
@@ -129,7 +128,9 @@ def _decode(data: bytes, location: str, ids: Mapping[str, int], limits: Limits) 
         if number in column_of:
             columns[name] = _typed(concat(table.column(column_of[number])), name, location)
         elif name in REQUIRED:
-            raise CorruptFileError(f"{location} is no manifest: it has no field {number} ({name})")
+            raise CorruptFileError(
+                f"{location} is not a manifest: it lacks field {number} ({name})"
+            )
         else:
             columns[name] = None
     return columns
@@ -204,7 +205,7 @@ def _partition(
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as broken:
             raise CorruptFileError(
                 f"Manifest {manifest.manifest_path} has values of partition field "
-                f"'{field.name}' ({field.field_id}) that are no {field.field_type}: {broken}"
+                f"'{field.name}' ({field.field_id}) that are not {field.field_type}: {broken}"
             ) from broken
     return struct_of(rows, children, kind)
 
@@ -228,7 +229,7 @@ def _as_partition(array: Array | None, target: Any, rows: int) -> Array:
 
 
 def _as_text(array: Array) -> Array:
-    """Return values of a transform we don't know as text that tells them apart."""
+    """Return values of an unknown transform as distinct texts."""
     kind = array.type
     if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
         # A loop over rows: no kernel writes hexadecimal, and such specs are rare.

@@ -1,4 +1,4 @@
-"""What a manifest list says about a manifest's entries: counts and partition bounds."""
+"""The summary of a manifest's entries in a manifest list: counts and partition bounds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def count(entries: Table, status: ManifestEntryStatus) -> Count:
 def min_data_sequence_number(entries: Table) -> int | None:
     """Return the least data sequence number of live entries that have one.
 
-    None means that all inherit: the manifest's own sequence number is the least then.
+    None means that all inherit: then the manifest's own sequence number is the least.
     """
     live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
     least = pc.min(entries.column("data_sequence_number").filter(live)).as_py()
@@ -45,7 +45,7 @@ def min_data_sequence_number(entries: Table) -> int | None:
 
 
 def field_summaries(entries: Table, partition_type: StructType) -> tuple[FieldSummary, ...]:
-    """Return the summary of each partition field over all entries, deleted ones too, as Java."""
+    """Return the summary of each partition field over all entries, also deleted ones (as Java)."""
     tuples = concat(entries.column("partition"))
     return tuple(
         field_summary(tuples.field(index), field.field_type)

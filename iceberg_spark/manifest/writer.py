@@ -46,7 +46,7 @@ _TABLE_NAME = {"sequence_number": "data_sequence_number"}
 
 
 class ManifestParts(TypedDict):
-    """What a manifest is made of; see `write_manifest`."""
+    """The content of a manifest; see `write_manifest`."""
 
     format_version: int
     spec: PartitionSpec
@@ -62,10 +62,10 @@ def write_manifest(io: FileIO, path: str, **parts: Unpack[ManifestParts]) -> Man
     """Write a manifest and return its row for a manifest list, sequence numbers unassigned.
 
     `entries` are values, or a table of ENTRY_COLUMNS (missing columns are null); statistics and
-    bounds are carried as they are. Sequence numbers that are None stay null in the file, so
-    that they are inherited on read and a retried commit needs no new manifest; an entry without
-    a snapshot id gets `snapshot_id`. `tuple_type` is the spec's partition type where `schema`
-    has lost a source column. `codec` as in `avro.writer.write_avro`.
+    bounds are written unchanged. Sequence numbers that are None stay null in the file: they are
+    inherited on read, so a retried commit needs no new manifest. An entry without a snapshot id
+    gets `snapshot_id`. `tuple_type` is the spec's partition type if `schema` has lost a source
+    column. `codec` as in `avro.writer.write_avro`.
 
     Raises InvalidInputError for delete files in format version 1, for existing or deleted
     entries without a data sequence number, and for values that don't fit the spec.
@@ -178,7 +178,7 @@ def _check(table: Table, format_version: int, content: ManifestContent, path: st
 
 
 def _flat(table: Table, kind: StructType, format_version: int) -> Table:
-    """Return the columns in the order of the Avro schema, partition fields in their place."""
+    """Return the columns in the order of the Avro schema, including the partition fields."""
     arrays: list[Any] = []
     names: list[str] = []
     for field in entry_struct(kind, format_version).fields:

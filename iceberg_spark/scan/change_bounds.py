@@ -1,4 +1,4 @@
-"""From which snapshot to which a table's changes are asked for.
+"""The range of snapshots whose changes are read.
 
 Source: Java's SparkChangelogScanBuilder.
 """
@@ -23,12 +23,12 @@ CHANGE_BOUNDS = (_START, _END, *CHANGE_TIMES)
 
 
 def is_changes(name: str | None) -> bool:
-    """Return whether what stands behind a table's name is the name of its changes, in any case."""
+    """Return whether the suffix of a table's name stands for its changes, ignoring case."""
     return name is not None and name.lower() == CHANGES
 
 
 def refuse_change_times(options: Mapping[str, str]) -> None:
-    """Raise InvalidOptionError where a load of other rows was given times of changes."""
+    """Raise InvalidOptionError for time options of changes on a load of rows."""
     names = {name.lower() for name in options}
     times = [name for name in CHANGE_TIMES if name in names]
     if times:
@@ -36,7 +36,7 @@ def refuse_change_times(options: Mapping[str, str]) -> None:
 
 
 def bounds_of(options: Mapping[str, str]) -> dict[str, int]:
-    """Return the numbers of the options of a load that bound its changes, by their names."""
+    """Return the integer options of a load that bound its changes, by name."""
     texts = {name.lower(): text for name, text in options.items()}
     numbers = {name: integer_option(texts, name) for name in CHANGE_BOUNDS}
     return {name: number for name, number in numbers.items() if number is not None}
@@ -47,8 +47,8 @@ def change_bounds(
 ) -> tuple[int | None, int | None]:
     """Return the snapshot before the first change, None for all, and that of the last one.
 
-    Times are those of `head`, the newest snapshot, and its ancestors, in ms since the epoch. Raises
-    InvalidOptionError, NoSuchSnapshotError where changes that are asked for have expired.
+    Times are in ms since the epoch, among `head`, the newest snapshot, and its ancestors. Raises
+    InvalidOptionError, NoSuchSnapshotError if requested changes have expired.
     """
     for by_id, by_ms in ((_START, _START_MS), (_END, _END_MS)):
         if by_id in bounds and by_ms in bounds:
@@ -61,18 +61,18 @@ def change_bounds(
         start = _last_until(snapshots, bounds[_START_MS])
         if start is None and snapshots and snapshots[-1].parent_snapshot_id is not None:
             raise NoSuchSnapshotError(
-                f"Some of what happened after '{_START_MS}' {bounds[_START_MS]} has expired: the "
-                f"oldest snapshot kept is {snapshots[-1].snapshot_id} of {snapshots[-1].timestamp_ms}"
+                f"Some changes after '{_START_MS}' {bounds[_START_MS]} have expired: the "
+                f"oldest snapshot is {snapshots[-1].snapshot_id} of {snapshots[-1].timestamp_ms}"
             )
     if _END_MS in bounds:
         end = _last_until(snapshots, bounds[_END_MS])
-        if end is None:  # nothing had happened yet: from any snapshot up to itself
+        if end is None:  # before the first snapshot: an empty range at the head
             start = end = head
     return start, end
 
 
 def _last_until(snapshots: Sequence[Snapshot], timestamp_ms: int) -> int | None:
-    """Return the newest snapshot of a time or before it; they come newest first."""
+    """Return the newest snapshot not later than a time; `snapshots` are newest first."""
     return next(
         (snapshot.snapshot_id for snapshot in snapshots if snapshot.timestamp_ms <= timestamp_ms),
         None,

@@ -40,7 +40,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangeStep:
-    """What one snapshot changed; the arrays are row numbers of the plans' files."""
+    """The changes of one snapshot; the arrays are row numbers of the plans' files."""
 
     ordinal: int
     snapshot_id: int
@@ -91,11 +91,11 @@ class ChangeStep:
 def change_steps(
     metadata: TableMetadata, io: FileIO, context: ScanContext, start: int | None, end: int | None
 ) -> Iterator[ChangeStep]:
-    """Yield what the snapshots after `start` (None: from the first) up to `end` changed.
+    """Yield the changes of the snapshots after `start` (None: from the first) up to `end`.
 
-    They come oldest first; those that only replaced files (compaction) are left out and not
-    numbered. Each is planned when it is asked for: an append by its own manifests, another
-    operation by comparing the files of the snapshot with its parent's. Memory: two plans.
+    Oldest first; snapshots that only replaced files (compaction) are left out and not numbered.
+    Planning is lazy: an append is planned by its own manifests, other operations by comparing
+    the files of the snapshot with its parent's. Memory: two plans.
 
     Raises NoSuchSnapshotError for a parent that has expired, InvalidInputError when `start` is
     not an ancestor of `end`.
@@ -114,14 +114,14 @@ def change_steps(
 def change_step(
     metadata: TableMetadata, io: FileIO, context: ScanContext, ordinal: int, snapshot: Snapshot
 ) -> ChangeStep:
-    """Return what one snapshot changed. Raises NoSuchSnapshotError: its parent has expired."""
+    """Return the changes of one snapshot. Raises NoSuchSnapshotError for an expired parent."""
     number, parent = snapshot.snapshot_id, snapshot.parent_snapshot_id
     here = replace(context, snapshot_id=number, start_snapshot_id=None)
     if parent is None or snapshot.operation == Operation.APPEND:
         after = plan(metadata, io, replace(here, start_snapshot_id=parent))
         every = np.arange(len(after), dtype=np.int64)
         return ChangeStep(ordinal, number, None, after, _NONE, every, _NONE, _NONE)
-    metadata.snapshot(parent)  # says that it has expired
+    metadata.snapshot(parent)  # raises if it has expired
     before = plan(metadata, io, replace(here, snapshot_id=parent))
     after = plan(metadata, io, here)
     old, new = _paths(before), _paths(after)

@@ -1,4 +1,4 @@
-"""How many bytes of their files columns take, told by one manifest of a snapshot."""
+"""The stored size of columns, estimated by one manifest of a snapshot."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _COLUMNS = ("status", "record_count", "column_sizes")
 
 
 def column_bytes(plan: ScanPlan) -> Mapping[int, float]:
-    """Return the bytes that a row has of each column in files, by field id, about.
+    """Return the approximate stored bytes per row of each column, by field id.
 
-    They are compressed. Columns that no file says the size of are left out, and all are where the
-    snapshot has no manifest of a size that is looked at, or what it has there is damaged: a query
-    that the damage is in the way of says so itself, others needn't stop for a size.
+    Sizes are compressed. Columns whose size no file records are left out. The result is empty if
+    no manifest is short enough, or if it is damaged: a query that reads it raises the error,
+    others need not fail because of a size.
     """
     metadata, context = plan.metadata, plan.context
     if metadata is None or context.snapshot_id is None:
@@ -44,7 +44,7 @@ def column_bytes(plan: ScanPlan) -> Mapping[int, float]:
 
 
 def _sample(manifests: Sequence[ManifestFile]) -> ManifestFile | None:
-    """Return the manifest of most rows that is not too long to be decoded once more."""
+    """Return the manifest with most rows among those short enough to be decoded again."""
     short = [
         manifest
         for manifest in manifests
@@ -60,7 +60,7 @@ def _rows(manifest: ManifestFile) -> int:
 
 
 def _per_row(entries: pa.Table) -> dict[int, float]:
-    """Return the bytes of a row by field id, of files that say what their columns take."""
+    """Return the bytes per row, by field id, of files that record their column sizes."""
     live = pc.not_equal(entries.column("status"), ManifestEntryStatus.DELETED.value)
     entries = entries.filter(pc.and_(live, pc.is_valid(entries.column("column_sizes"))))
     sizes = entries.column("column_sizes").combine_chunks()

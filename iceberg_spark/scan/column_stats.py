@@ -23,7 +23,7 @@ MAP_OF: Mapping[Kind, str] = {
     Kind.NAN_COUNT: "nan_value_counts",
     Kind.VALUE_COUNT: "value_counts",
 }
-"""Which column of ENTRY_COLUMNS holds a kind of statistic."""
+"""The column of ENTRY_COLUMNS for each kind of statistic."""
 
 
 def map_values(maps: Any, keys: Iterable[int]) -> dict[int, Any]:
@@ -77,9 +77,9 @@ def _scatter(values: Any, parents: Any, hit: Any, rows: int) -> Any:
 def stats_table(entries: pa.Table, needed: Iterable[Statistic]) -> pa.Table:
     """Return the statistics table of manifest entries: bounds typed, unknown and NaN as null.
 
-    A map column that the entries lack counts as unknown. So do null and value counts that leave
-    out rows: Java's ORC writer does not count a column's rows whose parent struct is null, though
-    the column is null there, so that its null count of 0 proves nothing.
+    A map column that the entries lack is unknown. So are null and value counts that leave out
+    rows: Java's ORC writer does not count rows whose parent struct is null, although the column
+    is null there, so its null count of 0 proves nothing.
     """
     statistics = sorted(set(needed), key=_order)
     by_map: dict[str, dict[int, Any]] = {}
@@ -120,7 +120,7 @@ def _without_crossed_bounds(table: pa.Table, field_id: int) -> pa.Table:
 
 
 def _complete(entries: pa.Table, value_counts: Mapping[int, Any]) -> dict[int, Any]:
-    """Return, for the fields where some value count leaves out rows, where it does not."""
+    """Return the complete rows for fields with value counts that leave out rows."""
     complete: dict[int, Any] = {}
     if not value_counts:
         return complete
@@ -144,5 +144,5 @@ def _typed(raw: Any, kind: Kind, field_type: IcebergType, rows: int) -> Any:
 
 
 def map_columns(needed: Iterable[Statistic]) -> tuple[str, ...]:
-    """Return the map columns of a manifest that these statistics come from."""
+    """Return the map columns of a manifest that these statistics need."""
     return tuple(sorted({MAP_OF[kind] for kind, _, _ in needed}))

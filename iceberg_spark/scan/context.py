@@ -1,4 +1,4 @@
-"""What every task of one scan has in common; pickled once, on the reader."""
+"""The values that all tasks of a scan share; pickled once, in the reader."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from iceberg_spark.spec.schema import Schema
 class ScanContext:
     """A pinned scan of one table snapshot.
 
-    `table_schema` is the schema that names and the filter were bound to; `read_schema` holds the
-    projected columns only (same ids, read order), metadata columns with their reserved ids at
-    the end. `row_filter` may use columns outside the projection: they are read and dropped.
-    `dropped_fields` holds fields of former schemas by id, for equality deletes on columns that
-    the table has dropped since. `name_mapping` is the JSON of `schema.name-mapping.default`.
-    With `start_snapshot_id` only rows appended after it, up to `snapshot_id`, are read.
-    Without `checks_texts` texts that are not UTF-8 are handed on as they are, as Spark does it.
-    `history` says how fields of `table_schema` were changed over the table's life.
-    `io` is the storage of the table's files, as driver and tasks open it.
+    `table_schema` is the schema that names and the filter were bound to; `read_schema` has only the
+    projected columns (same ids, read order), metadata columns with their reserved ids at the
+    end. `row_filter` may use columns outside the projection: they are read and dropped.
+    `dropped_fields` are fields of former schemas by id, for equality deletes on dropped
+    columns. `name_mapping` is the JSON of `schema.name-mapping.default`. With
+    `start_snapshot_id` only rows appended after it, up to `snapshot_id`, are read. Without
+    `checks_texts` texts that are not UTF-8 are passed on unchanged, like Spark does. `history`
+    describes how fields of `table_schema` changed over the table's life. `io` is the storage of
+    the table's files for driver and tasks.
     """
 
     table_location: str

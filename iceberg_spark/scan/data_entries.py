@@ -1,4 +1,4 @@
-"""Entries of data manifests made into rows of a plan."""
+"""Turn entries of data manifests into rows of a plan."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _PLAIN = (
     "first_row_id",
 )
 DATA_COLUMNS = ("status", "partition", *_PLAIN)
-"""What planning uses of ENTRY_COLUMNS, besides statistics."""
+"""The columns of ENTRY_COLUMNS that planning needs, besides statistics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Entries of data manifests of one spec, and the filter they go through."""
+    """Entries of data manifests of one spec, and the filter for them."""
 
     entries: pa.Table
     pruning: SpecPruning
@@ -61,7 +61,7 @@ class PlannedChunk:
     skipped_bytes: int
 
     def table(self, first_partition: int, residuals: Sequence[int]) -> pa.Table:
-        """Return the files as FILES_SCHEMA, with numbers that hold in the whole plan."""
+        """Return the files as FILES_SCHEMA, with indexes into the whole plan."""
         rows = self.files.num_rows
         numbers = np.asarray(residuals, np.int32)
         columns = {name: self.files.column(name) for name in _PLAIN} | {

@@ -20,10 +20,10 @@ from iceberg_spark.spec.data_file import DataFileContent, ManifestEntryStatus
 def matching_deletes(
     entries: pa.Table, pruning: SpecPruning, row_filter: Bound, least_sequence: int
 ) -> tuple[pa.Table, int]:
-    """Return the live delete files that may delete a matching row, and how many others there are.
+    """Return the live delete files that may delete a matching row, and the number of others.
 
     `least_sequence` is the least data sequence number of the data files: position deletes apply
-    from that one on, equality deletes only after it.
+    from that number on, equality deletes only after it.
     """
     status = entries.column("status")
     live = _filtered(entries, pc.not_equal(status, ManifestEntryStatus.DELETED.value))
@@ -43,7 +43,7 @@ def _filtered(entries: pa.Table, keep: Any) -> pa.Table:
 def _metrics_mask(row_filter: Bound, deletes: pa.Table) -> Any:
     """Return which delete files may delete a matching row, by their bounds and counts.
 
-    Only the statistics of equality columns count: others in the file say nothing about which
+    Only the statistics of equality columns count: other columns of the file do not determine which
     rows are deleted.
     """
     if row_filter == ALWAYS_TRUE or deletes.num_rows == 0:

@@ -45,12 +45,12 @@ _PLAIN = (
 )
 _MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts", "value_counts")
 DELETE_COLUMNS = ("status", *_PLAIN, "partition", "referenced_data_file", *_MAPS)
-"""What the index uses of ENTRY_COLUMNS."""
+"""The columns of ENTRY_COLUMNS that the index needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecDeletes:
-    """What is looked up by the partition of one spec."""
+    """Deletes that are looked up by the partition of one spec."""
 
     codes: PartitionCodes
     of_delete: Rows  # partition number of each delete file, NOT_THERE for other specs' files
@@ -85,9 +85,8 @@ class DeleteIndex:
         """Return a list<int32> array: for each data file, the deletes that apply to it.
 
         `entries` are data files of one spec (ENTRY_COLUMNS), with the map columns of `needed`.
-        A deletion vector takes the place of all position deletes of its file. Raises
-        ValidationException when a delete aims at a data file of another spec or partition, or a
-        vector at one that is newer.
+        A deletion vector replaces all position deletes of its file. Raises ValidationException if a
+        delete refers to a data file of another spec or partition, or a vector to a newer one.
         """
         if len(self) == 0 or entries.num_rows == 0:
             return _lists(entries.num_rows, [])
@@ -163,8 +162,8 @@ class DeleteIndex:
             data, delete = int(pairs.data[index]), int(pairs.deletes[index])
             raise ValidationException(
                 f"Corrupt metadata: delete file {self.files.column('file_path')[delete]} (spec "
-                f"{spec_of[index]}) aims at data file {entries.column('file_path')[data]} (spec "
-                f"{spec_id}, partition {entries.column('partition')[data].as_py()}), but lies in "
+                f"{spec_of[index]}) refers to data file {entries.column('file_path')[data]} (spec "
+                f"{spec_id}, partition {entries.column('partition')[data].as_py()}), but is in "
                 "another spec or partition"
             )
 
@@ -180,7 +179,7 @@ class DeleteIndex:
                 for value, path in zip(columns[name], paths, strict=True)
             ]
         columns["equality_ids"] = [tuple(ids or ()) for ids in columns["equality_ids"]]
-        # By place: by keyword, a plan of many vectors takes twice the time.
+        # By position: by keyword, a plan of many vectors takes twice the time.
         return dict(zip(rows, map(DeleteFile, *columns.values()), strict=True))
 
 
@@ -192,11 +191,11 @@ def delete_index(
     specs: Mapping[int, PartitionSpec],
     field_types: Mapping[int, IcebergType],
 ) -> DeleteIndex:
-    """Build the index of live delete entries, given as (spec id, DELETE_COLUMNS) tables.
+    """Build the index of live delete entries, passed as (spec id, DELETE_COLUMNS) tables.
 
-    `field_types` has the types of all columns, former ones too, by id: bounds of equality columns
-    are compared by them. Raises ValidationException for two deletion vectors of a data file,
-    CorruptFileError for a vector that doesn't say where it is or what it is of.
+    `field_types` has the types of all columns, including former ones, by id: bounds of equality
+    columns are compared by them. Raises ValidationException for two deletion vectors of a data
+    file, CorruptFileError for a vector without offset, size or data file.
     """
     parts = [(spec_id, part) for spec_id, part in entries if part.num_rows]
     if not parts:
@@ -239,9 +238,9 @@ def delete_index(
 
 
 def _files(parts: Sequence[tuple[int, pa.Table]], entries: pa.Table) -> tuple[pa.Table, Any]:
-    """Return the columns that tasks and scopes use, and the bounds of the paths in the files.
+    """Return the columns for tasks and scopes, and the bounds of the paths in the files.
 
-    `content_bytes` are those that have to be read: a vector's, where it is one.
+    `content_bytes` are the bytes to read: of a vector, only its own.
     """
     path_id, pos_id = DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id
     lower = map_values(entries.column("lower_bounds"), (path_id, pos_id))
@@ -269,7 +268,7 @@ def _files(parts: Sequence[tuple[int, pa.Table]], entries: pa.Table) -> tuple[pa
 
 
 def _check_vectors(files: pa.Table, vector: Mask, groups: Rows) -> None:
-    """Refuse vectors that lack what they need, and a second one of a data file."""
+    """Refuse incomplete vectors, and a second one of a data file."""
     rows = np.flatnonzero(vector)
     for name in ("referenced_data_file", "content_offset", "content_size_in_bytes"):
         lacks = files.column(name).is_null().to_numpy()[rows]
@@ -326,7 +325,7 @@ def _lists(rows: int, all_pairs: Sequence[Pairs]) -> Any:
 
 _NO_ROWS = np.zeros(0, np.int64)
 _NOWHERE = Scope(_NO_ROWS, _NO_ROWS, _NO_ROWS, strict=False)
-# Made without pa.array, which imports pandas: this module is loaded wherever a scan is planned.
+# Created without pa.array, which imports pandas: every process that plans loads this module.
 _EMPTY = DeleteIndex(
     files=pa.schema([]).empty_table(),
     targets=PathNumbers(pa.nulls(0, pa.string())),

@@ -1,7 +1,7 @@
-"""Drop pairs of a data file and a delete file that statistics prove to have no row in common.
+"""Drop pairs of a data file and a delete file that provably have no row in common.
 
-Java's `DeleteFileIndex.canContainEqDeletesForFile`, on columns, and stricter with NaN: NaN equals
-NaN in equality deletes, and bounds say nothing about it.
+Java's `DeleteFileIndex.canContainEqDeletesForFile`, on columns, and stricter with NaN: in equality
+deletes NaN equals NaN, and bounds do not cover it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class PairPruning:
-    """What is known about the delete files, for comparison with data files."""
+    """Statistics of the delete files, for comparison with data files."""
 
     equality_ids: Mapping[int, Mask]  # equality column -> the delete files that use it
     needed: tuple[Statistic, ...]  # of data files
@@ -79,7 +79,7 @@ class PairPruning:
         return pairs.only(first[pairs.deletes] < rows[pairs.data])
 
     def keep_paths(self, pairs: Pairs, entries: pa.Table) -> Pairs:
-        """Return the pairs whose data file lies in the bounds of the paths in the delete file."""
+        """Return the pairs whose data file is within the bounds of the paths in the delete file."""
         has_bounds = _mask(self.path_bounds[0].is_valid())
         bounded = np.flatnonzero(has_bounds[pairs.deletes])
         if len(bounded) == 0:
@@ -101,9 +101,9 @@ def pair_pruning(
     first_position: Any,
     path_bounds: tuple[Any, Any],
 ) -> PairPruning:
-    """Gather what is known about delete files (ENTRY_COLUMNS, one row each).
+    """Collect the statistics of delete files (ENTRY_COLUMNS, one row each).
 
-    `equality` says which rows use an equality column; columns of unknown or nested types, and
+    `equality` marks the rows that use an equality column; columns of unknown or nested types, and
     UUIDs (two orders of their bounds exist), are not compared.
     """
     usable = {
@@ -131,7 +131,7 @@ def _needed(fields: Iterable[tuple[int, IcebergType]]) -> Iterable[Statistic]:
 def _apart(
     field: tuple[int, IcebergType], data: pa.Table, deletes: pa.Table, pairs: Pairs, indices: Rows
 ) -> Mask:
-    """Return which of the pairs `indices` have no value of the field in common."""
+    """Return which of the pairs at `indices` have no value of the field in common."""
     field_id, kind = field
     left, right = pairs.data[indices], pairs.deletes[indices]
     of_data, of_deletes = _presence(data, field_id, kind), _presence(deletes, field_id, kind)
@@ -169,7 +169,7 @@ def _presence(table: pa.Table, field_id: int, kind: IcebergType) -> _Presence:
 
 
 def ranks(columns: Sequence[Any]) -> list[Any]:
-    """Return columns of one type as numbers that compare like their values do (nulls: anyhow)."""
+    """Return columns of one type as numbers with the same order (nulls: arbitrary)."""
     kind = columns[0].type
     if pa.types.is_floating(kind):
         return [values.fill_null(0.0).to_numpy() for values in columns]

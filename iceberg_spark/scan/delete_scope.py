@@ -1,7 +1,7 @@
 """Delete files sorted for one kind of lookup: by group, then by data sequence number.
 
-Those that apply to a data file are a range of a scope, found by binary search for all data files
-at once.
+The deletes of a data file are a range of a scope, found by binary search for all data files at
+once.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Scope:
             first = last
 
     def _expand(self, first: int, begin: Rows, count: Rows) -> Pairs:
-        # Begins [1, 0] and counts [1, 2] give the places 1 | 0, 1: each data file's count starts
-        # again at its begin, so what came before it ([0 | 1, 1]) is taken from 0, 1, 2.
+        # Begins [1, 0] and counts [1, 2] give the indices 1 | 0, 1: each data file's count restarts
+        # at its begin, so the counts before it ([0 | 1, 1]) are subtracted from 0, 1, 2.
         data = np.repeat(np.arange(first, first + len(count), dtype=np.int64), count)
         skipped = np.repeat(np.cumsum(count) - count, count)
         indices = np.arange(len(data)) - skipped + np.repeat(begin, count)

@@ -35,7 +35,7 @@ def entry_tables(
 
 
 def read_ahead(read: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """Yield what `read` makes of each item, in order; some are made ahead in threads."""
+    """Yield the result of `read` for each item, in order; threads read some ahead."""
     if len(items) < 2:
         yield from map(read, items)
         return

@@ -1,4 +1,4 @@
-"""What manifests tell about one column of the files of a plan: counts and bounds."""
+"""Statistics of one column of a plan's files from manifests: counts and bounds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def file_statistics(
         field: a column of the table, of a primitive type.
         bounds: whether the least and the greatest value are needed.
 
-    Returns None unless the manifests tell the statistics of each of the files.
+    Returns None unless the manifests have the statistics of each of the files.
     Raises CorruptFileError and NoSuchFileError if a manifest cannot be read.
     """
     needed = [

@@ -1,4 +1,4 @@
-"""What was appended between two snapshots (Java: `BaseIncrementalAppendScan`)."""
+"""The files appended between two snapshots (Java: `BaseIncrementalAppendScan`)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Appended: TypeAlias = tuple[int, ...]
 
 
 def append_snapshots(metadata: TableMetadata, start: int, end: int) -> tuple[Snapshot, ...]:
-    """Return the append snapshots after `start` up to and with `end`, newest first.
+    """Return the append snapshots after `start` up to and including `end`, newest first.
 
-    Snapshots of other operations (overwrite, delete, replace) show nothing.
+    Other operations (overwrite, delete, replace) are ignored.
     """
     between = ancestors_between(metadata, end, start)
     return tuple(snapshot for snapshot in between if snapshot.operation == Operation.APPEND.value)

@@ -13,9 +13,9 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 
 def count_by_manifest_list(metadata: TableMetadata, io: FileIO, context: ScanContext) -> int | None:
-    """Return how many rows a scan has, None where its manifest list can't say exactly.
+    """Return the number of rows of a scan, None if its manifest list does not determine it.
 
-    It can for whole snapshots without delete files, where every manifest has its row counts
+    It does for whole snapshots without delete files if every manifest has its row counts
     (specification, "Manifest Lists": `added_rows_count`, `existing_rows_count`).
     """
     if context.start_snapshot_id is not None or context.row_filter != ALWAYS_TRUE:
@@ -24,7 +24,7 @@ def count_by_manifest_list(metadata: TableMetadata, io: FileIO, context: ScanCon
         return 0
     snapshot = metadata.snapshot(context.snapshot_id)
     if snapshot.key_id is not None:
-        return None  # planning says what is wrong
+        return None  # planning reports the problem
     return count_live_rows(read_manifest_list(io, snapshot, metadata))
 
 

@@ -1,4 +1,4 @@
-"""What a plan looked at, kept and skipped (names as in Java's ScanMetrics)."""
+"""Counts of a plan: scanned, selected and skipped (names as in Java's ScanMetrics)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class ScanMetrics:
     """Counts of one planning; sizes are bytes, times seconds.
 
-    Skipped manifests were not opened: how many live files they list is known from the manifest
-    list, their sizes are not. `..._by_partition` and `..._by_metrics` are of opened manifests.
+    Skipped manifests were not opened: the manifest list has the number of their live files, but not
+    their sizes. `..._by_partition` and `..._by_metrics` count files of opened manifests.
     """
 
     total_data_manifests: int = 0

@@ -27,7 +27,7 @@ class PartitionCodes:
     levels: tuple[tuple[Any, Codes], ...]  # distinct values of a field, sorted keys of its prefix
 
     def codes(self, partitions: Any) -> Codes:
-        """Return each tuple's number, NOT_THERE for tuples that the set does not have."""
+        """Return each tuple's number, NOT_THERE for tuples outside the set."""
         codes = np.zeros(len(partitions), np.int64)
         for child, (values, keys) in zip(_children(partitions), self.levels, strict=True):
             index_in = pc.index_in(child, value_set=values)

@@ -1,7 +1,7 @@
-"""Numbers of the distinct paths that deletes aim at, for whole columns of paths.
+"""Numbers of the distinct paths that deletes refer to, for whole columns of paths.
 
-Arrow's `index_in` hashes all it looks in anew at each call, which for 200,000 deletion vectors took
-half of the planning. Here hashes are made once, and what they find is compared as texts.
+Arrow's `index_in` hashes its value set again on each call, which for 200,000 deletion vectors took
+half of the planning. Here hashes are computed once, and matches are compared as texts.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def path_numbers(paths: Any) -> tuple[PathNumbers, Rows]:
     hashes = _hashes(present)
     order = np.argsort(hashes)
     ascending = hashes[order]
-    if np.any(ascending[1:] == ascending[:-1]):  # a path comes twice, or hashes meet
+    if np.any(ascending[1:] == ascending[:-1]):  # a repeated path, or a hash collision
         return _by_arrow(paths)
     codes = np.full(len(paths), NOT_THERE, np.int64)
     codes[valid.to_numpy(zero_copy_only=False)] = np.arange(len(present))

@@ -1,4 +1,4 @@
-"""The result of planning: files as columns; tasks are made when they are asked for."""
+"""The result of planning: files as columns; tasks are created lazily."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class PartitionTuples:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScanPlan(Sequence[FileScanTask]):
-    """The data files of a scan with what applies to them: a sequence of whole-file tasks.
+    """The data files of a scan with their deletes: a sequence of whole-file tasks.
 
     `files` (FILES_SCHEMA) has one row per data file, in the order of the manifests.
-    `groups` cuts and balances the files into what one worker reads. `metadata` is what it was
-    planned on.
+    `groups` splits and balances the files into the reads of one worker. `metadata` is the version
+    that was planned.
     """
 
     context: ScanContext
@@ -111,9 +111,9 @@ class ScanPlan(Sequence[FileScanTask]):
 
     @property
     def record_count(self) -> int | None:
-        """The number of rows, when it is exact without reading: no filter left, no deletes.
+        """The number of rows if it is exact without reading: no residual filter, no deletes.
 
-        Or none but deletion vectors: how many rows each deletes is known.
+        Deletion vectors are allowed: the number of rows that each deletes is known.
         """
         if self.metrics.files_with_residual:
             return None
@@ -124,10 +124,10 @@ class ScanPlan(Sequence[FileScanTask]):
         return None if deleted is None else total - deleted
 
     def _deleted_by_vectors(self) -> int | None:
-        """Return how many rows deletion vectors delete; None where others delete some as well.
+        """Return the number of rows that deletion vectors delete; None if other deletes apply.
 
-        A vector of more rows than its file has must have some past the file's end, and one of none
-        is not written: what those delete, only reading them tells.
+        A vector with more rows than its file must have positions past the file's end, and an empty
+        one is never written: their number of deleted rows is only known from reading.
         """
         lists = self.files.column("delete_rows").combine_chunks()
         owners = pc.list_parent_indices(lists)
@@ -147,16 +147,16 @@ class ScanPlan(Sequence[FileScanTask]):
         return replace(self, files=self.files.take(pa.array(rows)))
 
     def groups(self, options: SplitOptions) -> list[tuple[FileScanTask, ...]]:
-        """Return tasks balanced by what reading them costs; neighbouring splits are one task.
+        """Return tasks balanced by their cost; adjacent splits of a file are one task.
 
         Sizes are bytes of data and attached deletes (Java: `TableScanUtil.planTaskGroups`).
         """
         return [tuple(starmap(FileScanTask, group)) for group in self.group_values(options)]
 
     def group_values(self, options: SplitOptions) -> list[tuple[TaskValues, ...]]:
-        """Return `groups` as the tasks' values, for tasks that are made elsewhere.
+        """Return `groups` as values, for tasks that are created elsewhere.
 
-        To make a task takes as long as all else that planning does for a file.
+        Creating a task takes as long as all other planning of a file.
         """
         sizes = self._longs("file_size_in_bytes")
         delete_bytes, delete_count = self._delete_weights()
@@ -251,7 +251,7 @@ def _formats(files: pa.Table) -> list[FileFormat]:
 
 
 def _offsets_inside(files: pa.Table, start: Longs, length: Longs) -> list[tuple[int, ...]]:
-    """Return the row groups' starts inside each part of a file, nothing for whole files."""
+    """Return the row groups' starts inside each part of a file, () for whole files."""
     inside: list[tuple[int, ...]] = [()] * len(start)
     sizes = files.column("file_size_in_bytes").to_numpy()
     for index in np.flatnonzero(length < sizes).tolist():

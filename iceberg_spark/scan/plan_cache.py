@@ -1,6 +1,6 @@
-"""Plans of snapshots that were made lately: planning one again costs nothing.
+"""A cache of recent plans: planning an equal scan again is free.
 
-Dashboards ask the same of a table again and again, and so does every frame that is made of it.
+Dashboards repeat the same scans of a table, and so do the DataFrames derived from one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedScan:
-    """A scan of rows of a snapshot: of this very metadata, in files of this server.
+    """The cache key of a plan: a scan of this very metadata, in files of this server.
 
-    `row_filter` is the filter written out, which tells filters apart that look equal and mean
-    different things (0.0 and -0.0).
-    `times_cleared` is the manifest cache's: who clears it wants the files to be read again.
+    `row_filter` is the text of the filter, which distinguishes filters that compare equal but
+    mean different things (0.0 and -0.0). `times_cleared` is the manifest cache's: clearing it
+    invalidates plans.
     """
 
     metadata: TableMetadata
@@ -38,7 +38,7 @@ class PlannedScan:
     def of(
         cls, metadata: TableMetadata, context: ScanContext, *, whole_files: bool, residuals: bool
     ) -> PlannedScan | None:
-        """Return what a scan asks for; None for an incremental one, or if nothing is to be kept."""
+        """Return the key of a scan; None for an incremental one, or if caching is off."""
         if context.start_snapshot_id is not None or not MANIFEST_CACHE.max_bytes:
             return None
         filter_text = repr(context.row_filter)
@@ -62,9 +62,9 @@ class PlannedScan:
 
 
 class PlanCache:
-    """At most `most` plans that hold `most_bytes` of Arrow memory together; the oldest go first.
+    """At most `most` plans, `most_bytes` of Arrow memory together; the oldest are evicted first.
 
-    Safe to use from several threads.
+    Thread-safe.
     """
 
     __slots__ = ("_entries", "_lock", "_most", "_most_bytes")
@@ -84,14 +84,14 @@ class PlanCache:
         self._entries: list[tuple[PlannedScan, ScanPlan, int]] = []
 
     def get(self, request: PlannedScan) -> ScanPlan | None:
-        """Return the plan that was kept of a scan, or None."""
+        """Return the cached plan of a scan, or None."""
         with self._lock:
             return next(
                 (plan for cached, plan, _ in self._entries if cached.asks_for(request)), None
             )
 
     def put(self, scan: PlannedScan, plan: ScanPlan) -> None:
-        """Keep a plan, unless it is too large for all."""
+        """Cache a plan, unless it exceeds the total size."""
         size = plan.files.nbytes + plan.deletes.files.nbytes
         if size > self._most_bytes:
             return
@@ -103,5 +103,5 @@ class PlanCache:
 
 
 PLAN_CACHE = PlanCache()
-"""The plans of this process; none are kept where the cache of manifests is turned off."""
+"""The plans of this process; none if the cache of manifests is turned off."""
 os.register_at_fork(after_in_child=PLAN_CACHE.clear)

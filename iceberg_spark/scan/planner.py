@@ -1,7 +1,7 @@
 """Plan a scan: from the manifest list to the files to read, column by column.
 
-Manifests are masked by their summaries, the delete index is complete before any data file asks,
-and data entries go through in chunks, so that their statistics are dropped right after use.
+Manifests are masked by their summaries, the delete index is complete before the first lookup, and
+data entries are processed in chunks, so that their statistics are freed right after use.
 Source: specification "Scan Planning"; Java's `ManifestGroup`.
 """
 
@@ -58,17 +58,16 @@ def plan(
     residuals: bool = True,
     pruned_by: VariantFilter | None = None,
 ) -> ScanPlan:
-    """Return the files that a scan reads, with the deletes that apply and the filter that is left.
+    """Return the files that a scan reads, with their deletes and residual filters.
 
-    With `added_by`, snapshots newest first, they are the files that these added, whatever the
-    context says of snapshots, and no deletes apply.
-    Deletes of rows that can't match are left out, unless `whole_files` says that the other rows
-    of the files found are to be read as well, as by a change that rewrites them.
-    Without `residuals`, for who wants the files alone, all of the filter is left in each.
-    `pruned_by` is what rows are filtered by elsewhere: files that can't match it are left out.
-    Raises ValidationException where delete metadata contradicts itself, UnsupportedError for
-    encrypted snapshots, CorruptFileError and NoSuchFileError for what is
-    wrong with a manifest.
+    With `added_by`, snapshots newest first, the result is the files that these added, independent
+    of the context's snapshot, without deletes. Deletes of rows that can't match are left out,
+    unless `whole_files`: then all other rows of the files are read as well, for example by a
+    change that rewrites them. Without `residuals`, for callers that only need the files, the
+    residual is the complete filter. `pruned_by` filters rows elsewhere: files that can't match
+    it are left out. Raises ValidationException for contradictory delete metadata,
+    UnsupportedError for encrypted snapshots, CorruptFileError and NoSuchFileError for unreadable
+    manifests.
     """
     started = time.perf_counter()
     of_snapshot = added_by is None and pruned_by is None
@@ -132,10 +131,10 @@ def _planned(
 def narrowed(
     planned: ScanPlan, condition: Bound, pruned_by: VariantFilter | None = None
 ) -> ScanPlan | None:
-    """Return the files by another condition alone, None where nothing tells how.
+    """Return the files of a plan that match another condition, None if it can't be planned.
 
-    What else filtered the plan is not asked again: files that are in both match both. Residuals
-    are not worked out.
+    The plan's own filters are not repeated: the files in both results match both. Residuals are not
+    computed.
     """
     if planned.metadata is None:
         return None
@@ -190,7 +189,7 @@ def _pruning(
 
 @dataclass(frozen=True, slots=True)
 class _Planning:
-    """What every step of one planning uses."""
+    """The values that every step of one planning uses."""
 
     metadata: TableMetadata
     io: FileIO
@@ -219,7 +218,7 @@ class _Planning:
     ) -> tuple[int, DeleteIndex, int]:
         """Return how many delete manifests were opened, the index, and how many files it left out.
 
-        Deletes that are older than every data file left are not opened, or not kept.
+        Deletes older than every remaining data file are not opened, or left out.
         """
         least = min((candidate.min_sequence_number or 0 for candidate in data), default=None)
         if least is None:
@@ -306,7 +305,7 @@ def _live_files(manifests: Iterable[ManifestFile]) -> int:
 
 
 def _field_types(schema: Schema, metadata: TableMetadata) -> dict[int, IcebergType]:
-    """Return the type of every column that the table has or had, as the newest schema has it."""
+    """Return the type of every present and former column, from the newest schema with it."""
     types: dict[int, IcebergType] = {}
     former = [metadata.schemas[number] for number in sorted(metadata.schemas)]
     for version in (*former, schema):
@@ -321,7 +320,7 @@ def _assemble(
     index: DeleteIndex,
     metrics: ScanMetrics,
 ) -> ScanPlan:
-    """Join the planned chunks: their indexes move to the plan's partitions and residuals."""
+    """Join the planned chunks: their indexes become those of the plan."""
     residuals: dict[Bound, int] = {}
     tables, partitions, moved = [], [], 0
     for chunk in chunks:

@@ -35,10 +35,10 @@ class Projection:
 def project(
     schema: Schema, names: Sequence[str] | None, *, case_sensitive: bool = True
 ) -> Projection:
-    """Return the schema cut down to full names; a name of a struct takes all of it.
+    """Return the schema reduced to full names; the name of a struct selects all of it.
 
-    A metadata column may be among the names; a column of the table with such a name wins.
-    Raises InvalidSchemaError for a name that isn't there.
+    The names may include metadata columns; a table column of the same name takes precedence.
+    Raises InvalidSchemaError for an unknown name.
     """
     if names is None:
         return Projection(schema)
@@ -59,7 +59,7 @@ def project(
 def keep_fields(
     fields: Iterable[NestedField], chosen: Callable[[int], bool]
 ) -> tuple[NestedField, ...]:
-    """Return the fields whose ids are chosen, whole, and those that hold one, cut down."""
+    """Return the chosen fields, and the parents of chosen fields reduced to them."""
     fields_left = []
     for child in fields:
         if chosen(child.field_id):
@@ -87,16 +87,16 @@ def _with_children(kind: IcebergType, children: tuple[NestedField, ...]) -> Iceb
 def with_metadata_columns(schema: Schema, names: Iterable[str], metadata: TableMetadata) -> Schema:
     """Return the schema with metadata columns at the end.
 
-    Raises InvalidOptionError for a name that is none, or not in the table's format version,
-    InvalidSchemaError where a column of the table has the name, UnsupportedError where
-    `_partition` can't be told from a column because they share a field id (Java: SparkSchemaUtil).
+    Raises InvalidOptionError for an unknown name, or one that the table's format version lacks,
+    InvalidSchemaError if a column of the table has the name, UnsupportedError if `_partition`
+    shares a field id with a column (Java: SparkSchemaUtil).
     """
     unique = tuple(dict.fromkeys(names))
     for name in unique:
         if name not in reserved.METADATA_COLUMN_NAMES:
             available = reserved.METADATA_COLUMN_NAMES
             raise InvalidOptionError(
-                f"'{name}' is no metadata column; there are: {', '.join(available)}"
+                f"'{name}' is not a metadata column; the names are: {', '.join(available)}"
                 f"{did_you_mean(name, available)}"
             )
         if any(candidate.find_id(name) is not None for candidate in (metadata.schema, schema)):
@@ -133,10 +133,10 @@ def _partition_type(schema: Schema, metadata: TableMetadata, names: Iterable[str
 
 
 def dropped_fields(metadata: TableMetadata, schema: Schema) -> Schema | None:
-    """Return the fields that other schemas of the table have and `schema` does not, None for none.
+    """Return the fields of the table's other schemas that `schema` lacks, None if there are none.
 
-    Each is there as its newest schema had it, below the structs that held it. A column whose
-    name another one here has is named `<name>_<field id>`.
+    Each is as in its newest schema, below the structs that contained it. A column whose name is
+    taken is named `<name>_<field id>`.
     """
     seen = set(schema.field_ids)
     merged: tuple[NestedField, ...] = ()

@@ -123,7 +123,7 @@ def _children(spec: PartitionSpec, tuples: Any) -> pa.Table:
 
 
 def _summary(manifest: ManifestFile, position: int) -> FieldSummary | None:
-    """Return the summary of a partition field, None when the manifest list has none for it."""
+    """Return the summary of a partition field, None if the manifest list has none."""
     summaries = manifest.partitions
     return None if summaries is None or position >= len(summaries) else summaries[position]
 

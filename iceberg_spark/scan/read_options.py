@@ -1,7 +1,7 @@
 """The options of a load, parsed once into a frozen value.
 
 Names are those of Iceberg's Spark runtime (`spec/runtime_names`) and this library's own. Keys are
-case-insensitive. An unknown option is an error that names the nearest known one, if one is near.
+case-insensitive. The error for an unknown option suggests the closest known name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ READ_OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions(ScanRequest):
-    """What a load asked for. Sizes are bytes, times ms since the epoch; None means not said."""
+    """The parsed options of a load. Sizes are bytes, times ms since the epoch; None means unset."""
 
     path: str
     case_sensitive: bool = False
@@ -46,7 +46,7 @@ class ReadOptions(ScanRequest):
     lookback: int | None = None
     file_open_cost: int | None = None
     pushdown: bool = False
-    storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may contain secrets
 
     def split(self, metadata: TableMetadata) -> SplitOptions:
         """Return how tasks are cut and grouped: these options over the table's properties."""
@@ -61,9 +61,9 @@ class ReadOptions(ScanRequest):
 def read_options(
     options: Mapping[str, str], *, plain: bool = True, others: Sequence[str] = ()
 ) -> ReadOptions:
-    """Parse the options of a load; `plain` is the source's own, which stand in Spark's plan.
+    """Parse the options of a load; `plain` for options in Spark's plan (the source's own).
 
-    `others` are names of options that somebody else reads. Raises InvalidOptionError naming the
+    `others` are names of options that the caller reads. Raises InvalidOptionError naming the
     option and the fix.
     """
     values = known_options(options, (*READ_OPTIONS, *others), ())
@@ -97,7 +97,7 @@ def _metadata_columns(values: Mapping[str, str]) -> tuple[str, ...]:
     for name in names:
         if name not in METADATA_COLUMN_NAMES:
             raise InvalidOptionError(
-                f"Option 'metadata-columns' knows {', '.join(METADATA_COLUMN_NAMES)}, not '{name}'"
+                f"Option 'metadata-columns' takes {', '.join(METADATA_COLUMN_NAMES)}, not '{name}'"
             )
     return names
 

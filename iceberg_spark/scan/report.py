@@ -1,4 +1,4 @@
-"""A plan in words, for a person: what is read, what was skipped, and why."""
+"""A plan as text for people: the files that are read and skipped, and why."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _LABEL_WIDTH = 16
 
 
 def explain(plan: ScanPlan, reading: Sequence[str] = ()) -> str:
-    """Return what a scan reads and skips as text of some lines; sizes have binary units.
+    """Return what a scan reads and skips as lines of text; sizes have binary units.
 
-    `reading` says, a line a group of files, how Spark reads them.
+    `reading` describes how Spark reads the files, one line per group.
     """
     context, metrics = plan.context, plan.metrics
     lines = [f"Scan of {context.table_location}"]

@@ -1,6 +1,6 @@
-"""What a user asks of a table, pinned and bound: the first step of a scan.
+"""A user's request of a table's rows, pinned and bound: the first step of a scan.
 
-Which snapshot is in `snapshot_choice`, which columns in `projection`.
+`snapshot_choice` selects the snapshot, `projection` the columns.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ DEFAULT_BATCH_ROWS = 131_072
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanRequest(SnapshotChoice):
-    """What is asked of a table's rows, not pinned yet: every reader of ours starts from one.
+    """A request of a table's rows, not pinned yet: the start of every read.
 
     `row_filter` is a SQL predicate or a tree; `selected_fields` are full names ("a", "b.c"; None
-    or "*": all) and come in the table's order, `metadata_columns` last. `time_zone` is that of
-    timestamptz literals without an offset. `batch_rows` is the most rows of a batch.
+    or "*": all), returned in the table's order, `metadata_columns` last. `time_zone` applies to
+    timestamptz literals without an offset. `batch_rows` limits the rows of a batch.
     """
 
     row_filter: str | Predicate | Unbound | None = None
@@ -55,7 +55,7 @@ def scan_context(
 ) -> ScanContext:
     """Return the pinned and bound scan of a request (see `snapshot_choice`, `projection`).
 
-    `io` is what tasks open files with. Raises InvalidOptionError,
+    `io` opens files in tasks. Raises InvalidOptionError,
     NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError.
     """
     check_not_encrypted(metadata)
@@ -102,7 +102,7 @@ def _read_schema(projection: Projection, added: Sequence[str], metadata: TableMe
         projection.schema, (*projection.metadata_columns, *added), metadata
     )
     if not schema.fields and metadata.schema.fields:
-        raise InvalidOptionError("No column chosen: name at least one, or leave the choice out")
+        raise InvalidOptionError("No column chosen: name at least one, or omit the option")
     return schema
 
 

@@ -1,4 +1,4 @@
-"""What a scan planned, as a catalog wants it reported (specification: ScanReport; Java's names)."""
+"""The scan report that a catalog receives (specification: ScanReport; Java's names)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from iceberg_spark.spec.metrics_report import bytes_of, count, duration, who_rep
 
 
 def report_scan(table: LoadedTable, plan: ScanPlan) -> None:
-    """Report a plan to who wants it; a scan of no snapshot is none. It never fails."""
+    """Report a plan to the catalog's reporter, unless it has no snapshot; it never raises."""
     if table.reporter is None or plan.context.snapshot_id is None:
         return
-    with suppress(Exception):  # whatever it is: the scan itself is right
+    with suppress(Exception):  # a report must not fail the scan
         table.reporter.take(scan_report(plan))
 
 
@@ -43,7 +43,7 @@ def scan_report(plan: ScanPlan) -> Mapping[str, Any]:
 
 
 def _read_ids(context: ScanContext) -> set[int]:
-    """Return the columns that are read: what was asked for, and what the filter is about."""
+    """Return the columns that are read: the projection, and those of the filter."""
     ids = {
         field_id
         for field_id in context.read_schema.field_ids

@@ -30,10 +30,10 @@ _INCREMENTAL = frozenset({"start_snapshot_id", "end_snapshot_id"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotChoice:
-    """What a user said about the snapshot; at most one way of naming it, or a range.
+    """A user's choice of the snapshot: at most one way of selecting it, or a range.
 
-    `version_as_of` is a snapshot id, branch or tag, `as_of_timestamp_ms` ms since the epoch. With
-    `start_snapshot_id` (exclusive) what was appended since is meant, up to `end_snapshot_id`.
+    `version_as_of` is a snapshot id, branch or tag, `as_of_timestamp_ms` ms since the epoch.
+    `start_snapshot_id` (exclusive) selects the rows appended after it, up to `end_snapshot_id`.
     """
 
     snapshot_id: int | None = None
@@ -46,7 +46,7 @@ class SnapshotChoice:
 
     @property
     def given(self) -> frozenset[str]:
-        """The names of what was said."""
+        """The names of the options that are set."""
         return frozenset(name for name in _OPTION_NAMES if getattr(self, name) is not None)
 
 
@@ -81,11 +81,11 @@ def _check_exclusive(selectors: Iterable[str], chosen: Iterable[str]) -> None:
     names = sorted(_OPTION_NAMES[name] for name in {*selectors, *chosen})
     if selectors and len(names) > 1:
         listed = " and ".join(f"'{name}'" for name in names)
-        raise InvalidOptionError(f"Options {listed} exclude each other: give one of them")
+        raise InvalidOptionError(f"Options {listed} exclude each other: set one of them")
 
 
 def _by_id(metadata: TableMetadata, snapshot_id: int) -> ChosenSnapshot:
-    """Return a snapshot with its own schema; old writers did not note which: then the current."""
+    """Return a snapshot with its own schema; the current one if the writer recorded none."""
     schema_id = metadata.snapshot(snapshot_id).schema_id
     if schema_id is None:
         return ChosenSnapshot(snapshot_id, metadata.schema)

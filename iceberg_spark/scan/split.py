@@ -33,7 +33,7 @@ ADAPTIVE_SPLIT_SIZE = "read.split.adaptive-size.enabled"
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Byte ranges of files: `file_index[i]` says which file `start[i]`, `length[i]` lie in."""
+    """Byte ranges of files: `file_index[i]` is the file of `start[i]`, `length[i]`."""
 
     file_index: Longs
     start: Longs
@@ -45,9 +45,9 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class SplitOptions:
-    """How to cut and balance: bytes a group should hold, open groups looked at, bytes a file costs.
+    """How to split and balance: bytes per group, open groups to try, bytes of opening a file.
 
-    With a `parallelism`, smaller groups are made where there would be fewer groups than that.
+    With a `parallelism`, groups become smaller until there are at least that many.
     Raises InvalidOptionError for a size or lookback below 1 or a negative cost.
     """
 
@@ -80,9 +80,9 @@ def split_options(
     open_file_cost: int | None = None,
     parallelism: int | None = None,
 ) -> SplitOptions:
-    """Return the options of a read, table properties in the place of those not given.
+    """Return the options of a read; table properties are the defaults.
 
-    `parallelism` (tasks that can run at once) counts only where no size was asked for and
+    `parallelism` (tasks that can run at once) only counts without a requested size and if
     `read.split.adaptive-size.enabled` is true, as in Java's SparkReadConf.
     """
     adapt = split_size is None and bool_property(properties, ADAPTIVE_SPLIT_SIZE, default=True)
@@ -99,11 +99,11 @@ def split_options(
 def cut_files(
     sizes: Longs, splittable: npt.NDArray[np.bool_], offsets: Any, split_size: int
 ) -> Splits:
-    """Cut the files that are larger than `split_size`, the others stay whole.
+    """Split the files that are larger than `split_size`; the others stay whole.
 
-    `offsets` is an Arrow list<int64> of row-group starts, one list per file, null where unknown.
-    With strictly ascending offsets a cut file gets a split per row group, the first from byte 0;
-    without them splits have the fixed size. Files of a format that can't be split stay whole.
+    `offsets` is an Arrow list<int64> of row-group starts, one list per file, null if unknown. With
+    strictly ascending offsets a file gets a split per row group, the first from byte 0;
+    without them splits have the fixed size. Files of formats that can't be split stay whole.
     """
     large = (sizes > split_size) & splittable
     if not large.any():
@@ -134,7 +134,7 @@ def _offsets(offsets: Any) -> tuple[Longs, Longs]:
 
 
 def _are_sensible(owner: Longs, start: Longs, sizes: Longs) -> npt.NDArray[np.bool_]:
-    """Return which files have offsets that ascend and lie inside the file."""
+    """Return which files have ascending offsets inside the file."""
     count = np.bincount(owner, minlength=len(sizes))
     inside = (start >= 0) & (start < sizes[owner])
     ascends = np.append(True, np.diff(start) > 0) | (np.diff(owner, prepend=-1) != 0)
@@ -144,7 +144,7 @@ def _are_sensible(owner: Longs, start: Longs, sizes: Longs) -> npt.NDArray[np.bo
 
 
 def weights(length: Longs, delete_bytes: Longs, delete_count: Longs, open_file_cost: int) -> Longs:
-    """Return what each split weighs: its and its deletes' bytes, at least what opening costs."""
+    """Return the weight of each split: its and its deletes' bytes, at least the cost of opening."""
     opening = (delete_count + 1) * open_file_cost
     heavy: Longs = np.maximum(length + delete_bytes, opening)
     return heavy
@@ -173,12 +173,12 @@ def pack(heavy: Longs, target: int, lookback: int) -> list[list[int]]:
     """Return groups of indexes, first fit in the `lookback` open groups, the heaviest closed first.
 
     An item heavier than `target` gets a group of its own. Items keep their order in a group.
-    A loop over items is measured: 0.04 to 0.2 s for 200,000, since only groups that have room
-    for the lightest item are looked at.
+    The loop over items is fast enough: 0.04 to 0.2 s for 200,000, since only groups with room
+    for the lightest item are tried.
     """
     groups: list[list[int]] = []
     open_bins: deque[_Bin] = deque()
-    usable: list[_Bin] = []  # the open ones that the lightest item still fits in
+    usable: list[_Bin] = []  # open ones with room for the lightest item
     lightest = int(heavy.min()) if len(heavy) else 0
     for item, weight in enumerate(heavy.tolist()):
         for bin_ in usable:
@@ -207,9 +207,9 @@ def _room(bin_: _Bin) -> int:
 
 
 def merge_adjacent(splits: Splits, groups: list[list[int]]) -> tuple[Splits, Longs]:
-    """Return the splits in the order of the groups, neighbours of a file in a group joined.
+    """Return the splits in the order of the groups, adjacent splits of a file joined.
 
-    The second value says where each group begins in them, with the total at its end.
+    The second value is the index of each group's first split, with the total at the end.
     """
     count = np.array([len(group) for group in groups], np.int64)
     order = np.fromiter(chain.from_iterable(groups), np.int64, int(count.sum()))

@@ -1,4 +1,4 @@
-"""What a scan plans: data file splits with the deletes that apply to them."""
+"""Data file splits with the deletes that apply to them: the result of planning."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from iceberg_spark.spec.data_file import DataFileContent, DeleteKey, FileFormat,
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """A delete file as a task needs it; `data_sequence_number` is already inherited.
+    """A delete file for a task; `data_sequence_number` is already inherited.
 
     `first_position` and `last_position` bound the row positions in a position delete file, over
-    all data files that it names; None where its writer did not say. `content_offset` and
-    `content_size_in_bytes` say where in its file a deletion vector lies.
+    all its data files; None if its writer did not record them. `content_offset` and
+    `content_size_in_bytes` are the position of a deletion vector in its file.
     """
 
     content: DataFileContent
@@ -40,15 +40,15 @@ class DeleteFile:
 
     @property
     def key(self) -> DeleteKey:
-        """What tells it from all other deletes of a table."""
+        """Identifies it among the deletes of a table."""
         return delete_key(
             self.file_path, self.content_offset, self.referenced_data_file, self.file_format
         )
 
     def may_delete_rows(self, first: int, end: int) -> bool:
-        """Return False when no row position in first <= position < end can be in the file.
+        """Return False if no row position in first <= position < end can be in the file.
 
-        A reader knows the row range of a split from the footer, so it asks before it opens a
+        A reader knows the row range of a split from the footer, so it checks before it opens a
         position delete file. Always True for equality deletes.
         """
         before = self.last_position is not None and self.last_position < first
@@ -58,13 +58,13 @@ class DeleteFile:
 
 @dataclass(frozen=True, slots=True)
 class FileScanTask:
-    """A byte range of one data file, with its deletes and what is left of the filter.
+    """A byte range of one data file, with its deletes and residual filter.
 
     `start` and `length` are bytes; a task reads the row groups (stripes, blocks) that start in
-    its range. `partition` holds canonical values in the order of the fields of `spec_id`.
-    `residual` is what the partition can't prove; rows still need it. `split_offsets` are the row
-    groups' starts in the range of a part of a file, empty for a whole file or where unknown.
-    `first_row_id` is the row id of the file's first row, None where its rows have none.
+    its range. `partition` has canonical values in the order of the fields of `spec_id`. Rows
+    still have to satisfy `residual`, which the partition can't prove. `split_offsets` are the row
+    groups' starts in the range of a part of a file, empty for a whole file or if unknown.
+    `first_row_id` is the row id of the file's first row, None if its rows have none.
     """
 
     file_path: str

@@ -1,7 +1,7 @@
-"""Which files may match a filter on fields of variants, by the bounds in their manifest entries.
+"""Prune files by a filter on fields of variants, with the bounds in their manifest entries.
 
-A bound is used only where it says something of what Spark compares: the value after the cast. So
-casts keep the order, and a bound is widened where they round. What is not sure prunes nothing.
+A bound is only used if it bounds what Spark compares: the value after the cast. So casts must
+preserve the order, and a bound is widened if they round. Uncertain bounds prune nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from iceberg_spark.scan.delete_pairs import Mask
 from iceberg_spark.spec import types as t
 
 Range: TypeAlias = tuple[Any, Any]
-"""The least and the largest value of a field in a file, canonical; None where not known."""
+"""The least and the largest value of a field in a file, canonical; None if unknown."""
 
 _UNKNOWN: Range = (None, None)
 _TEXT_OF_ARRAYS: Range = ("[", "\\")
@@ -47,9 +47,9 @@ def variant_columns(pruned_by: VariantFilter) -> tuple[str, ...]:
 
 
 def variant_mask(pruned_by: VariantFilter, entries: pa.Table) -> Mask:
-    """Return which files may have rows that match; bounds that are broken are unknown.
+    """Return which files may have matching rows; invalid bounds are unknown.
 
-    `entries` needs the columns that `variant_columns` names.
+    `entries` needs the columns of `variant_columns`.
     """
     if entries.num_rows == 0:
         return np.full(0, True)
@@ -89,7 +89,7 @@ class _Ranges:
         return _Ranges(lower, upper, BoundsReader())
 
     def bounds(self, field: VariantField, row: int) -> tuple[FieldBound | None, FieldBound | None]:
-        """Return a field's bounds in one file, None for those that are unknown."""
+        """Return a field's bounds in one file, None for unknown ones."""
         raw = self.lower[field.column_id][row], self.upper[field.column_id][row]
         try:
             lower, upper = (None if b is None else self.reader.bound(b, field.keys) for b in raw)
@@ -107,9 +107,9 @@ def _is_broken(lower: FieldBound | None, upper: FieldBound | None) -> bool:
 def _statistics(
     field_id: int, field: VariantField, ranges: _Ranges, rows: int
 ) -> list[tuple[str, pa.Array]]:
-    """Return the statistics columns of a field: bounds after the cast, and no counts.
+    """Return the statistics columns of a field: bounds after the cast, without counts.
 
-    Exact numbers are no NaN, whatever they are cast to; floats may be, and so may texts.
+    Exact numbers are never NaN, whatever they are cast to; floats and texts may be.
     """
     lower, upper, nans = [], [], []
     for row in range(rows):
@@ -159,12 +159,12 @@ def _with_texts_of_arrays(bound: Bound) -> Bound:
 
 
 def _of_arrays(field_id: int) -> int:
-    """Return the id of what stands for a field's arrays, below those of all fields."""
+    """Return the id that stands for a field's arrays, below those of all fields."""
     return field_id - (1 << 32)
 
 
 def _cast(bounds: tuple[FieldBound | None, FieldBound | None], kind: t.IcebergType) -> Range:
-    """Return bounds of what values are after the cast of `variant_get`."""
+    """Return the bounds of values after the cast of `variant_get`."""
     stored_kind = next((bound.kind for bound in bounds if bound is not None), None)
     least, most = (None if bound is None else bound.value for bound in bounds)
     match kind, stored_kind:
