@@ -7,6 +7,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     "README.md",
+    "docs/quickstart.md",
     "docs/tutorial.md",
     "docs/reading.md",
     "docs/writing.md",
@@ -19,6 +20,8 @@ PAGES = (
     "docs/maintenance.md",
     "docs/schedule-maintenance.md",
     "docs/migrate.md",
+    "docs/upsert-from-cdc.md",
+    "docs/write-audit-publish.md",
     "docs/lineage.md",
     "docs/settings.md",
     "docs/sql.md",
