@@ -33,8 +33,8 @@ from iceberg_spark.spark.reading.changelog_frame import change_frame
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
-from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.session.option_defaults import session_read_defaults
+from iceberg_spark.spark.session.session_cache import session_cache
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
 from iceberg_spark.spark.sql.query import plan_query
@@ -85,7 +85,7 @@ class ReaderHook(AskedHook):
         if not self._asked.is_ours(self._session) or table is None:
             frame: DataFrame = self._own.load(path)
             return frame
-        with asking_once(self._session):
+        with session_cache(self._session):
             return _loaded(table, self._asked.options, self._session)
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name

@@ -14,8 +14,8 @@ from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.catalyst.file_pruning import STATUS, pruning_failure
 from iceberg_spark.spark.reading.prune_files import prune_in_optimizer
 from iceberg_spark.spark.session.active_session import checked_session, in_session
-from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.session.own_methods import run_sql
+from iceberg_spark.spark.session.session_cache import session_cache
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.frames import with_frames
@@ -76,7 +76,7 @@ def sql_with(spark: SparkSession, query: str, args: Args, frames: Mapping[str, A
     """Run a statement as `sql` does, with frames of any name: `query=...` may be one."""
     _check(spark, query)
     check_worker_python(spark)
-    with in_session(spark), asking_once(spark):
+    with in_session(spark), session_cache(spark):
         return _run(spark, query, args, frames)
 
 

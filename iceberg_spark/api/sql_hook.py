@@ -13,8 +13,8 @@ from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.catalyst.classic_queries import syntax_error
-from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.session.own_methods import original_methods, uses_original_methods
+from iceberg_spark.spark.session.session_cache import session_cache
 from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
 from iceberg_spark.spark.sql.spark_queries import is_sparks_statement, register_catalogs
 from iceberg_spark.spark.sql.table_names import given_parts
@@ -33,7 +33,7 @@ def hooked_sql(own: Method) -> Method:
     def run(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - PySpark's name
         if uses_original_methods() or not isinstance(sqlQuery, str):
             return own(self, sqlQuery, args, **kwargs)
-        with asking_once(self):
+        with session_cache(self):
             with original_methods(), _sparks_syntax_errors(self, sqlQuery):
                 text = with_variables(self, sqlQuery)
                 if about_ours(self, text, args) and not _is_run_by_spark(self, text):

@@ -31,8 +31,8 @@ from iceberg_spark.api.statements.session_state import set_variables
 from iceberg_spark.api.statements.shown import show
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.spark.session.asked_once import asking_anew
 from iceberg_spark.spark.session.own_methods import run_sql
+from iceberg_spark.spark.session.session_cache import bypass_cache
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments, with_versions
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
@@ -102,7 +102,7 @@ def run_statement(
     if isinstance(statement, Query):
         query, left = with_versions(spark, statement.text, args)
         return plan_query(spark, query).frame(spark, left, given=frames)
-    with asking_anew(), frames_as_views(spark, frames):
+    with bypass_cache(), frames_as_views(spark, frames):
         return _at_once(spark, statement, text, args)
 
 

@@ -23,16 +23,16 @@ _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypedRows:
-    """The rows of some frames as rows of exactly a type, which is the session's."""
+    """DataFrames whose rows together have exactly one type, as the session sees it."""
 
     kind: StructType
     frames: Sequence[DataFrame]
 
     def frame(self, session: SparkSession) -> DataFrame:
-        """Return the rows as a frame.
+        """Return the rows as one DataFrame.
 
-        It is a union, which has the session and the field metadata of its first member, here one
-        without rows, which the optimizer drops.
+        It is a union. A union has the session and the field metadata of its first member, which is
+        an empty relation here. The optimizer drops it.
         """
         return reduce(DataFrame.union, self.frames, _empty_frame(session, self.kind))
 
@@ -41,7 +41,7 @@ Rows: TypeAlias = DataFrame | TypedRows
 
 
 def frame_of(rows: Rows, session: SparkSession) -> DataFrame:
-    """Return rows as a frame."""
+    """Return rows as a DataFrame."""
     return rows.frame(session) if isinstance(rows, TypedRows) else rows
 
 
@@ -54,7 +54,7 @@ def _empty_frame(session: SparkSession, kind: StructType) -> DataFrame:
 
 
 def syntax_error(session: SparkSession, text: str) -> ParseException | None:
-    """Return the error of Spark's parser for a statement, None if it accepts it or over Connect."""
+    """Return the error of Spark's parser for a text; None if it is valid, and over Connect."""
     if is_connect(session):
         return None
     inside: Any = session
@@ -66,9 +66,9 @@ def syntax_error(session: SparkSession, text: str) -> ParseException | None:
 
 
 def called(frame: DataFrame, name: Sequence[str]) -> DataFrame:
-    """Return a frame whose columns may stand behind a table's name, whole or in part.
+    """Return a DataFrame whose columns can be qualified with a table's name, or the end of it.
 
-    Over Connect behind its last part.
+    Over Connect they can be qualified with its last part.
     """
     session = frame.sparkSession
     if is_connect(session):
@@ -83,7 +83,7 @@ def _of_java(frames: Iterable[DataFrame]) -> Iterator[Any]:
 
 
 def _companion(session: SparkSession, plan: str) -> Any:
-    """Return the object of Scala's that makes plans of a class."""
+    """Return the Scala object that creates plans of a class."""
     return java_static(session, f"{_PLANS}{plan}$", "MODULE$")
 
 
@@ -93,7 +93,7 @@ def _plan(frame: DataFrame) -> Any:
 
 
 def _seq(session: SparkSession, values: Sequence[Any]) -> Any:
-    """Return values as an immutable sequence of Scala's."""
+    """Return values as an immutable Scala sequence."""
     java = java_list(session, values)
     as_scala = java_static(session, "scala.jdk.javaapi.CollectionConverters", "asScala")
     return as_scala(java).toSeq()

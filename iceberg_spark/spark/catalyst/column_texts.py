@@ -1,7 +1,7 @@
-"""Columns of PySpark as SQL texts, for what takes expressions as texts.
+"""PySpark's columns as SQL texts, for functions that take expressions as texts.
 
-A classic column is a tree of Java's nodes, one of Connect a message. Both are read as the same few
-kinds of parts; what has no text (functions of Python, windows, lambdas) is an error.
+A classic column is a tree of Java nodes, a Connect column is a protobuf message. Columns that have
+no SQL text (Python functions, windows, lambdas) are refused.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _BEFORE = {"!": "NOT", "not": "NOT", "negative": "-", "positive": "+", "~": "~"}
 
 
 def column_text(spark: SparkSession, column: Column | str, names: MergeNames | None = None) -> str:
-    """Return a column as an SQL text; a text is the name of a column, as PySpark takes it.
+    """Return a column as an SQL text. A text is the name of a column, as in PySpark.
 
-    `names` are those of the merge that the column is for. Raises UnsupportedError for what has no
-    text, InvalidTypeError for what is no column.
+    `names` are the names of the merge that the column is for. Raises UnsupportedError for a column
+    without an SQL text, InvalidTypeError for a value that is not a column.
     """
     check_column("What stands for a column", column)
     if isinstance(column, str):
@@ -47,7 +47,7 @@ def column_text(spark: SparkSession, column: Column | str, names: MergeNames | N
 
 
 def check_column(what: str, value: object) -> None:
-    """Refuse what is neither a column nor a text. Raises InvalidTypeError."""
+    """Raise InvalidTypeError for a value that is neither a column nor a text."""
     if not isinstance(value, Column | str):
         raise InvalidTypeError(
             f"{what} must be a column, not {format_value(value)}: "
@@ -56,14 +56,14 @@ def check_column(what: str, value: object) -> None:
 
 
 def field_text(text: str, names: Sequence[str]) -> str:
-    """Return a field of `struct(...)` under the name that an alias gives it."""
+    """Return a field of `struct(...)` with the name of its alias."""
     return f"{text} AS {quoted(names[0])}" if len(names) == 1 else text
 
 
 def instant_text(micros: int) -> str:
-    """Return an instant, in microseconds from 1970, as SQL that means it in every session.
+    """Return an instant, in microseconds since 1970, as SQL that every session reads the same way.
 
-    `TIMESTAMP '...Z'` would lose its zone where `spark.sql.timestampType` is TIMESTAMP_NTZ.
+    `TIMESTAMP '...Z'` would lose its zone if `spark.sql.timestampType` is TIMESTAMP_NTZ.
     """
     return f"TIMESTAMP_LTZ '{_clock_text(micros)}Z'"
 
@@ -73,7 +73,7 @@ def _clock_text(micros: int) -> str:
 
 
 def function_text(name: str, arguments: Sequence[str]) -> str:
-    """Return a call as SQL writes it: `=` is between its arguments."""
+    """Return a call in SQL syntax: operators such as `=` are between their arguments."""
     folded = name.lower()
     match arguments:
         case (operand,) if folded in _BEHIND:
@@ -102,17 +102,17 @@ def _case_text(arguments: Sequence[str]) -> str:
 
 
 def cast_text(value: str, kind: str, *, tries: bool) -> str:
-    """Return a cast; one that `tries` gives NULL for what it can't cast."""
+    """Return a cast. With `tries`, a value that cannot be cast becomes NULL."""
     return f"{'TRY_CAST' if tries else 'CAST'}({value} AS {kind})"
 
 
 def name_text(parts: Sequence[str]) -> str:
-    """Return a column's name as SQL that nothing else can be: `2024` is no number then."""
+    """Return a column's name quoted, so that a name such as `2024` is not a number."""
     return ".".join(map(quoted, parts))
 
 
 def string_text(spark: SparkSession, value: str) -> str:
-    """Return a text between quotes, as the session's parser reads it."""
+    """Return a quoted string as the session's parser reads it."""
     if "'" not in value and "\\" not in value:
         return f"'{value}'"
     dialect = session_dialect(spark)
@@ -132,7 +132,7 @@ def string_text(spark: SparkSession, value: str) -> str:
 
 
 class _Nodes:
-    """Reads Java's nodes (`org.apache.spark.sql.internal.ColumnNode`)."""
+    """Reads Java nodes (`org.apache.spark.sql.internal.ColumnNode`)."""
 
     def __init__(self, spark: SparkSession, names: MergeNames | None) -> None:
         self._spark: Any = spark
@@ -225,7 +225,7 @@ def _items(sequence: Any) -> list[Any]:
 
 
 class _Messages:
-    """Reads Connect's messages."""
+    """Reads Connect messages."""
 
     def __init__(self, spark: SparkSession, names: MergeNames | None) -> None:
         self._spark = spark

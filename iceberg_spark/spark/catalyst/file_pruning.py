@@ -27,12 +27,12 @@ from iceberg_spark.spark.session.compiled_java import compiled_object
 _log = logging.getLogger(__name__)
 _CLASS = "FilePruning"
 _TIMEOUT_MS = 60_000
-"""How long a plan waits for the files to read: a first plan of 1,000,000 files takes 9 s."""
+"""How long a plan waits for Python: a first plan of 1,000,000 files takes 9 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression of Spark's: its class without packages, its children, and its JSON."""
+    """A Spark expression: the name of its class, its children, and its JSON."""
 
     kind: str
     parts: tuple[Expression, ...]
@@ -65,7 +65,7 @@ class AggregateFunction:
 
 @dataclass(frozen=True, slots=True)
 class ScannedAggregate:
-    """An aggregate without groups over all rows of some relations for which their filters hold."""
+    """An aggregate without groups over the rows of some relations that their filters select."""
 
     number: int
     relations: tuple[int, ...]
@@ -82,7 +82,7 @@ class ScannedPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrunedRelation:
-    """The files of a relation to read, as a mask (None: all), and the bytes of its used columns."""
+    """The files of a relation to read, as a mask (None: all), and the bytes of the used columns."""
 
     number: int
     used_bytes: int
@@ -90,12 +90,12 @@ class PrunedRelation:
 
 
 Choose: TypeAlias = Callable[[SparkSession, ScannedPlan, Any], None]
-"""Prunes the relations of a plan, by Java's `PlanQuery` of it."""
+"""Prunes the relations of a plan, which is Java's `PlanQuery`."""
 
 
 @dataclass(slots=True)
 class PruningStatus:
-    """How often the rule has pruned a plan, and why it did not."""
+    """The number of pruned and failed plans, and why the last one failed."""
 
     pruned_plans: int = 0
     failed_plans: int = 0
@@ -136,7 +136,7 @@ def install_file_pruning(session: SparkSession, choose: Choose, option: str) -> 
 
 
 def prune_files(query: Any, relations: Iterable[PrunedRelation]) -> None:
-    """Remove files from relations of a plan; `query` is its `PlanQuery`."""
+    """Remove files from relations of a plan; `query` is Java's `PlanQuery`."""
     changes = "\n".join(map(_change, relations))
     if changes:
         query.prune(changes)
@@ -183,7 +183,7 @@ class _Callback:
 
 
 def parse_request(request: str) -> ScannedPlan:
-    """Return what a request of the rule tells of a plan."""
+    """Parse a request of the rule."""
     plan = json.loads(request)
     relations = (
         ScannedRelation(
@@ -212,7 +212,7 @@ def _function(node: Mapping[str, Any]) -> AggregateFunction:
 
 
 def parse_expression(node: Mapping[str, Any]) -> Expression:
-    """Return an expression of Spark's that `PlanJson` has described."""
+    """Parse a Spark expression that `PlanJson` has described."""
     return Expression(node["kind"], tuple(map(parse_expression, node["children"])), node)
 
 

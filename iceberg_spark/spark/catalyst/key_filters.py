@@ -1,4 +1,4 @@
-"""Filters by keys inside Spark's optimizer, and what the optimizer's plan tells about joins."""
+"""Filters by keys inside Spark's optimizer, and the joins of the plan being optimized."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLASS = "KeyFilters"
 class OptimizedPlan:
     """A plan in Spark's optimizer that is being pruned. `query` is Java's `PlanQuery`.
 
-    `broadcast_bytes` is the size of a side of a join up to which Spark broadcasts it.
+    `broadcast_bytes` is the largest side of a join that Spark broadcasts.
     """
 
     session: SparkSession
@@ -43,10 +43,10 @@ class OptimizedPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyFilter:
-    """The values that a column of a relation has one of.
+    """The values of which a column of a relation has to have one.
 
     `relation` is the number of the relation in the request, `column` that of the column in the
-    relation. `values` are Java's: an array, or a plan that gives a Bloom filter.
+    relation. `values` are Java objects: an array, or a plan that returns a Bloom filter.
     """
 
     relation: int
@@ -56,7 +56,7 @@ class KeyFilter:
 
 @dataclass(frozen=True, slots=True)
 class BloomSize:
-    """The number of values of a Bloom filter, its bits, and the name that a plan shows."""
+    """The number of values of a Bloom filter, its bits, and its name in a plan."""
 
     items: int
     bits: int
@@ -64,7 +64,7 @@ class BloomSize:
 
 
 def optimized_plan(session: SparkSession, query: Any) -> OptimizedPlan:
-    """Return the plan of a query that Spark's optimizer is working on, as changed so far."""
+    """Return the plan that Spark's optimizer is working on, with the changes made so far."""
     inside: Any = session
     java = inside._jsparkSession
     root = tree_of(json.loads(java_text(session, query.tree(java))))
@@ -73,9 +73,9 @@ def optimized_plan(session: SparkSession, query: Any) -> OptimizedPlan:
 
 
 def java_values(session: SparkSession, kind: DataType, values: bytes | Sequence[str]) -> Any:
-    """Return texts, or numbers of eight bytes each, as Java's values; None where one can't.
+    """Return texts, or numbers of eight bytes each, as Java values; None if a value has none.
 
-    Numbers are days, microseconds, or decimals without their point.
+    Numbers are days, microseconds, or unscaled decimals.
     """
     java: Any = compiled_object(session, _CLASS, __package__)
     if not isinstance(values, bytes):
@@ -85,7 +85,7 @@ def java_values(session: SparkSession, kind: DataType, values: bytes | Sequence[
 
 
 def bloom_filter(session: SparkSession, kind: DataType, values: Any, size: BloomSize) -> Any:
-    """Return a Bloom filter of Java's values; a plan shows it by its name."""
+    """Return a Bloom filter of Java values. A plan shows its name."""
     java: Any = compiled_object(session, _CLASS, __package__)
     return java.bloom(values, _java_type(session, kind), size.bits, size.name)
 
@@ -93,9 +93,9 @@ def bloom_filter(session: SparkSession, kind: DataType, values: Any, size: Bloom
 def bloom_filter_of(
     plan: OptimizedPlan, key: tuple[int, int], having: Sequence[KeyFilter], size: BloomSize
 ) -> Any:
-    """Return a Bloom filter that Spark makes, of a relation's column in the rows that stay.
+    """Return a Bloom filter that Spark builds from a column of a relation's remaining rows.
 
-    `key` are the numbers of the relation and of the column; `having` are about that relation.
+    `key` is the number of the relation and of the column; `having` are filters of that relation.
     """
     columns = java_list(plan.session, [key_filter.column for key_filter in having])
     values = java_list(plan.session, [key_filter.values for key_filter in having])
@@ -103,7 +103,7 @@ def bloom_filter_of(
 
 
 def add_key_filter(plan: OptimizedPlan, key_filter: KeyFilter) -> None:
-    """Keep only those rows of a relation that have one of the keys."""
+    """Filter a relation by keys."""
     plan.query.filter(key_filter.relation, key_filter.column, key_filter.values)
 
 

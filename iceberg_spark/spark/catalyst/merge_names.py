@@ -1,4 +1,4 @@
-"""What the columns of a merge are called in its SQL texts, however PySpark's columns name them."""
+"""Names of the columns of a merge in its SQL texts, however PySpark's columns name them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from iceberg_spark.spec.quoted_name import quoted, quoted_parts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergeNames:
-    """The names that the columns of a merge's two sides stand behind.
+    """The qualifiers of the columns of both sides of a merge.
 
-    Columns of the frame `source` itself stand behind `alias` in texts, whatever the frame is called
-    (`own`). `target` is the table's whole name: its `columns`, folded, may stand behind the end of
-    it, and in texts stand behind the last part. `fold` makes names one that the session takes for
-    one.
+    Columns of the DataFrame `source` are qualified with `alias`, whatever the DataFrame's own alias
+    (`own`) is. `target` is the table's full name; columns may be qualified with the end of it, and
+    the texts qualify them with its last part. `columns` are the table's. `fold` maps names that are
+    equal for the session to the same name.
     """
 
     source: DataFrame
@@ -29,20 +29,20 @@ class MergeNames:
     fold: Callable[[str], str]
 
     def of_source(self, parts: Sequence[str]) -> tuple[str, ...]:
-        """Return the name of one of the source frame's own columns behind the alias."""
+        """Return the qualified name of a column of the source DataFrame."""
         if len(parts) > 1 and self.own is not None and self.fold(parts[0]) == self.fold(self.own):
             return (self.alias, *parts[1:])
         return (self.alias, *parts)
 
     def of_target(self, parts: Sequence[str]) -> tuple[str, ...]:
-        """Return a column's name; one behind two parts or more of the table's name is shorter."""
+        """Return a column's name, with a qualifier of two or more parts shortened to one."""
         size = self._size(parts, least=2)
         return (self.target[-1], *parts[size:]) if size else tuple(parts)
 
     def assigned(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Return what a clause sets, each column without the table's name before it.
+        """Return the assignments of a clause, by columns without the table's name.
 
-        Raises InvalidSchemaError for a column that is there twice.
+        Raises InvalidSchemaError for a column that is assigned twice.
         """
         assignments: dict[str, str] = {}
         for column, text in values.items():
@@ -60,10 +60,10 @@ class MergeNames:
         return ".".join(map(quoted, parts[size:])) if size else column
 
     def _size(self, parts: Sequence[str], *, least: int) -> int:
-        """Return how many parts are the end of the table's name, 0 where none of its columns is.
+        """Return how many parts of a name are the table's name, 0 if it has no column of that name.
 
-        A column of the table comes before a field of a struct that is called like the table, as in
-        Spark.
+        As in Spark, a column of the table takes precedence over a field of a struct that has the
+        table's name.
         """
         folded = [self.fold(part) for part in parts]
         table = [self.fold(part) for part in self.target]

@@ -1,7 +1,7 @@
-"""Joins of a classic frame's plan: which columns of relations are only needed where they are equal.
+"""The joins of a plan: which columns of relations are needed only where they equal a key.
 
-A row of `sales` that no row of `days` has the day of is in nothing that comes of their inner join;
-so `sales` may be read without it, as far as nothing between the two counts or ranks rows.
+Example: a row of `sales` whose day is not in `days` does not contribute to their inner join. So
+`sales` may be read without it, if nothing between the two counts or ranks rows.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _SAME_VALUES = frozenset({*_BY_ROW, "GlobalLimit", "LocalLimit", "Window"})
 
 @dataclass(frozen=True, slots=True)
 class JoinedColumns:
-    """Rows whose `column` is no value of `key`, a column of another relation, are not needed.
+    """Rows are needed only if their `column` is a value of `key`, a column of another relation.
 
-    `at_once` says that a row meets its match before it is shuffled, sorted or counted: the other
-    side is one that Spark broadcasts. `is_built` says that Spark broadcasts the row's own side.
+    `at_once` says that a row meets its match before it is shuffled, sorted or counted, because
+    Spark broadcasts the other side. `is_built` says that Spark broadcasts the row's own side.
     """
 
     column: RelationColumn
@@ -94,15 +94,15 @@ def joined_columns(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Descent:
-    """Says which columns of relations have to be equal to which keys."""
+    """Finds the columns of relations that have to be equal to a key."""
 
     needed: Callable[[Node, _Equal], None]
     is_broadcast: Callable[[Node], bool]
 
     def go(self, node: Node, equal: Sequence[_Equal]) -> None:
-        """Take pairs to a node: each is about the relation that has its column, if it gets there.
+        """Pass pairs down to a node. A pair belongs to the relation that has its column.
 
-        A pair goes down to both sides of a join.
+        A pair passes to both sides of a join.
         """
         if not node.children:
             own = node.ids
@@ -142,7 +142,7 @@ class _Descent:
 
 
 def _with_same(join: Node, equal: Sequence[_Equal]) -> list[_Equal]:
-    """Return pairs, and for each one of every column that a join says to be equal to its own."""
+    """Return the pairs, and the same pairs for columns that a join makes equal to theirs."""
     pairs = list(equal)
     if equal and join.join_type in _EQUAL_VALUES:
         for left, right in join.equalities:
@@ -158,7 +158,7 @@ def _broadcast_sides(join: Node, is_broadcast: Callable[[Node], bool]) -> tuple[
 
 
 def _own_pairs(join: Node, builds: tuple[bool, bool]) -> tuple[list[_Equal], list[_Equal]]:
-    """Return what a join's condition asks of its left and of its right side."""
+    """Return the pairs that the condition of a join gives for its left and its right side."""
     left, right = join.children
     drops_left, drops_right = _DROPS.get(join.join_type, (False, False))
     of_left: list[_Equal] = []
@@ -173,7 +173,7 @@ def _own_pairs(join: Node, builds: tuple[bool, bool]) -> tuple[list[_Equal], lis
 
 
 def _origins(node: Node, column: int) -> Iterator[tuple[Node, int]]:
-    """Yield relations and their columns that have all values that a column has, but for null."""
+    """Yield relations and columns that contain all values of a column but NULL."""
     if not node.children:
         if column in node.ids:
             yield node, column
@@ -199,7 +199,7 @@ def _origins(node: Node, column: int) -> Iterator[tuple[Node, int]]:
 
 
 def _below(node: Node, column: int) -> int | None:
-    """Return a column's id below a node; None where it is made there, or of several rows."""
+    """Return a column's id below a node; None if the node computes it, or from several rows."""
     match node.kind:
         case "Project":
             return node.passed.get(column)

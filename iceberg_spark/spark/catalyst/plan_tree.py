@@ -1,4 +1,4 @@
-"""An optimized plan of Spark's as a tree: what tells which columns have to be equal.
+"""A plan of Spark's optimizer as a tree, for finding the columns that have to be equal.
 
 `PlanTree` in `PlanJson.java` writes it as JSON.
 """

@@ -1,8 +1,8 @@
-"""Relations of classic sessions over the files of a plan, each file with values of its own.
+"""Relations of classic sessions over planned files, with values for each file.
 
-Spark tells a row its file by `_metadata`, a struct that it makes for every row, and lists files
-that are known. So a class of Java's, `PlannedRelations.java` beside this module, gives it the
-files; no Connect session has one, nor a Spark on whose own classes it doesn't fit.
+Spark gives rows their file by `_metadata`, a struct that it builds for every row, and it lists the
+files although they are known. `PlannedRelations.java` gives it the files and their values instead.
+It is not available over Connect, nor if it does not compile.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _CLASS = "PlannedRelations"
 
 @dataclass(frozen=True, slots=True)
 class GivenFiles:
-    """The files of a relation and their values, whose type is `kind`: int, bigint or string.
+    """The files of a relation and their values, of the type `kind`: int, bigint or string.
 
     `cells` has for each file its path, its size in bytes and its values; an empty text is NULL.
-    `read_bytes` is the size that the relation says it has.
+    `read_bytes` is the size that the relation reports.
     """
 
     kind: StructType
@@ -38,7 +38,7 @@ class GivenFiles:
 
 
 def gives_file_values(session: SparkSession) -> bool:
-    """Return whether a session's relations may have values of their files as columns."""
+    """Return whether a session's relations can have values of their files as columns."""
     return compiled_object(session, _CLASS, __package__) is not None
 
 
@@ -49,10 +49,10 @@ def planned_relation(
     files: GivenFiles,
     listed: DataFrame | None = None,
 ) -> DataFrame:
-    """Return a relation over Parquet files, of whose session `gives_file_values` is true.
+    """Return a relation over Parquet files, in a session for which `gives_file_values` is true.
 
-    Its columns are those of `kind`, as in the files, and the files' values. `listed` is a relation
-    of Spark's own over the same files, where their store says on which machines they lie.
+    Its columns are those of `kind`, as in the files, and the files' values. `listed` is Spark's own
+    relation over the same files, if their store reports which hosts have them.
     """
     inside: Any = session
     java = inside._jsparkSession
@@ -79,7 +79,7 @@ def _statuses(session: SparkSession, listed: DataFrame | None) -> Any:
 
 
 def _texts(session: SparkSession, texts: Sequence[str]) -> Any:
-    """Return an array of Java's of texts, which have some separator left to them."""
+    """Return texts as a Java array."""
     java = java_texts(session, texts)
     if java is None:
         raise ValueError("no character is free to part the paths of files")

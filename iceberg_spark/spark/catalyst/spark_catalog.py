@@ -32,10 +32,7 @@ Name = tuple[str, ...]
 
 
 class ResolvedRelation(Protocol):
-    """A table, a metadata table or a view of one version; its rows are planned when they are read.
-
-    Two of the same `version` have the same rows.
-    """
+    """A table, metadata table or view at one version, whose rows are planned when they are read."""
 
     @property
     def columns(self) -> StructType:
@@ -43,21 +40,21 @@ class ResolvedRelation(Protocol):
 
     @property
     def metadata_columns(self) -> StructType:
-        """The columns that only a query which names them has."""
+        """The columns that a query gets only by naming them."""
 
     @property
     def version(self) -> str:
-        """The same for the same rows."""
+        """Relations of the same version have the same rows."""
 
     def rows(self, names: Sequence[str], filters: Sequence[Expression], /) -> Sequence[DataFrame]:
-        """Return DataFrames, together the rows with some columns in the order of the names.
+        """Return DataFrames that together have the rows, with the columns that `names` lists.
 
-        Their columns may have other names. Rows for which a filter does not hold may be left out.
+        Their columns may have other names. They may include rows that a filter excludes, or not.
         """
 
 
 class CatalogProvider(Protocol):
-    """Answers what Spark's analyzer needs to know of a catalog."""
+    """A catalog, as Spark's analyzer needs it."""
 
     def table(
         self, namespace: Name, name: str, version: str | None, timestamp_us: int | None
@@ -76,7 +73,7 @@ class CatalogProvider(Protocol):
 
 _lock = threading.Lock()
 _registered: dict[str, set[str]] = {}
-"""Names of the catalogs that a session has in Spark, by its id: a few characters each."""
+"""The names of the catalogs that are registered in Spark, by session."""
 
 
 def registered_catalogs(session: SparkSession) -> set[str] | None:
@@ -88,14 +85,14 @@ def registered_catalogs(session: SparkSession) -> set[str] | None:
 
 
 def begin_catalogs(session: SparkSession) -> None:
-    """Let a session have catalogs from now on, if Spark has the classes that they need."""
+    """Let a session have catalogs from now on, if the classes that they need compile."""
     if _java(session) is not None:
         with _lock:
             _registered.setdefault(session_key(session) or "", set())
 
 
 def register_catalog(session: SparkSession, name: str, provider: CatalogProvider) -> bool:
-    """Add a catalog to a session; return whether it is there."""
+    """Register a catalog in a session; return whether it is there."""
     java, names = _java(session), registered_catalogs(session)
     if java is None or names is None:
         return False
@@ -138,7 +135,7 @@ def use_in_spark(session: SparkSession, catalog: str, namespace: Name) -> None:
 
 
 def original_error(error: Exception) -> Exception | None:
-    """Return the error of Python that an error of Spark stands for, None if it is Spark's own."""
+    """Return the Python error that an error of Spark stands for, None if it is Spark's own."""
     return _failures.find(str(error)) if isinstance(error, IllegalArgumentException) else None
 
 
@@ -152,7 +149,7 @@ def _session(session: SparkSession) -> Any:
 
 
 class _Failures:
-    """The latest errors that calls of Java ended with, by their texts: Java raises only a text."""
+    """The latest errors of calls from Java, by their texts: Java can only raise a text."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -160,7 +157,7 @@ class _Failures:
         self._lock = threading.Lock()
 
     def add(self, error: Exception) -> str:
-        """Keep an error, without its frames, and return the text by which Java raises it."""
+        """Store an error, without its frames, and return the text that Java raises for it."""
         text = str(error) or type(error).__name__
         with self._lock:
             self._errors.pop(text, None)
@@ -170,7 +167,7 @@ class _Failures:
         return text
 
     def find(self, message: str) -> Exception | None:
-        """Return the latest error whose text is in a message of Java's."""
+        """Return the latest error whose text is in a message from Java."""
         with self._lock:
             texts = [text for text in reversed(self._errors) if text in message]
             return self._errors[texts[0]] if texts else None
@@ -180,7 +177,7 @@ _failures = _Failures(_FAILURES)
 
 
 def _answered(call: Callable[[], Any]) -> Any:
-    """Return what a call returns; Java raises a text that begins with "!"."""
+    """Return the result of a call, or its error as a text with a leading "!", which Java raises."""
     try:
         return call()
     except Exception as error:  # noqa: BLE001 - py4j would make a text with a traceback of it
@@ -228,7 +225,7 @@ class _TableCalls:
     table: ResolvedRelation
 
     def apply(self, request: str | None) -> Any:
-        """Describe the table, or return a list of DataFrames of Java's for a request."""
+        """Describe the table, or return a Java list of DataFrames for a request."""
         return _answered(self._description if request is None else lambda: self._rows(request))
 
     def _description(self) -> str:

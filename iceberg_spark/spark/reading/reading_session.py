@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.spark.session.asked_once import asking_anew
 from iceberg_spark.spark.session.classic_session import all_settings, is_connect
 from iceberg_spark.spark.session.long_texts import settings_text
+from iceberg_spark.spark.session.session_cache import bypass_cache
 
 FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 EXACT_DATES = "spark.sql.datetime.java8API.enabled"
@@ -52,7 +52,7 @@ def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
         for key, value in {FIELD_IDS: "true", EXACT_DATES: "true", **settings}.items():
             spark.conf.set(key, value)
         return spark
-    with asking_anew():  # the session that is made has the settings of now
+    with bypass_cache():  # the session that is made has the settings of now
         return _made(spark, settings_text(spark), local)
 
 

@@ -1,4 +1,4 @@
-"""The SparkSession at hand, classic or Connect."""
+"""The SparkSession that a call uses, classic or Connect."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
-from iceberg_spark.spark.session.asked_once import setting
 from iceberg_spark.spark.session.classic_session import is_stopped
+from iceberg_spark.spark.session.session_cache import setting
 
 TIME_ZONE_SETTING = "spark.sql.session.timeZone"
 CASE_SETTING = "spark.sql.caseSensitive"
@@ -22,9 +22,9 @@ _chosen: ContextVar[SparkSession | None] = ContextVar("iceberg_spark_session", d
 
 @contextmanager
 def in_session(spark: SparkSession) -> Iterator[None]:
-    """Have a session be the active one to this library while the block runs, in this thread.
+    """Make a session the active one for this library, in this thread, while the block runs.
 
-    Neither PySpark's `sql` nor a frame makes its session active.
+    Neither PySpark's `sql` nor a DataFrame makes its session active.
     """
     token = _chosen.set(spark)
     try:
@@ -34,7 +34,7 @@ def in_session(spark: SparkSession) -> Iterator[None]:
 
 
 def needed_session(spark: SparkSession | None = None) -> SparkSession:
-    """Return the given, or the active, session. Raises InvalidInputError when there is none."""
+    """Return the given session, or the active one. Raises InvalidInputError if there is none."""
     session = active_session() if spark is None else checked_session(spark)
     if session is None:
         raise InvalidInputError(
@@ -47,7 +47,7 @@ def needed_session(spark: SparkSession | None = None) -> SparkSession:
 def checked_session(spark: object) -> SparkSession:
     """Return a session that can be used, classic or Connect.
 
-    Raises InvalidTypeError for what is no session, InvalidInputError for a stopped one.
+    Raises InvalidTypeError if it is not a session, InvalidInputError if it was stopped.
     """
     if not isinstance(spark, SparkSession) and not hasattr(spark, "session_id"):
         raise InvalidTypeError(
@@ -63,10 +63,10 @@ def checked_session(spark: object) -> SparkSession:
 
 
 def active_session() -> SparkSession | None:
-    """Return this thread's session, else the process's, classic or Connect, None without one.
+    """Return this thread's session, else the process's, classic or Connect; None without one.
 
-    Inside `in_session` it is that one. A thread that did not make the session has none of its own
-    (Spark: active, then default).
+    Within `in_session` it is the session of the block. As in Spark, a thread that did not create
+    the session has no active session, and gets the default one.
     """
     try:
         session = _chosen.get() or SparkSession.active()
@@ -76,11 +76,11 @@ def active_session() -> SparkSession | None:
 
 
 def is_case_sensitive(spark: SparkSession) -> bool:
-    """Return whether the case of names counts in a session's SQL."""
+    """Return whether names are case sensitive in a session's SQL."""
     return str(setting(spark, CASE_SETTING, "false")).lower() == "true"
 
 
 def session_time_zone(spark: SparkSession | None = None) -> str | None:
-    """Return the session's time zone, None where there is no session."""
+    """Return the session's time zone, None without a session."""
     session = spark if spark is not None else active_session()
     return None if session is None else setting(session, TIME_ZONE_SETTING)

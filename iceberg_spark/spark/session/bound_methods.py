@@ -1,9 +1,9 @@
-"""Methods of a class that somebody bound before the class got other ones: `sql = spark.sql`.
+"""Replacements for methods that a program bound earlier, as in `sql = spark.sql`.
 
-A bound method keeps its function, whatever the class has by that name later. So the function itself
-gets code that calls its replacement, which the class has under a second, private name, until it is
-restored. Under the method's own name the class may have another library's wrapper by then, which
-calls the function in turn.
+A bound method keeps its function even if the class gets another method of that name. So the
+function itself gets code that calls the replacement, until it is restored. The class has the
+replacement under a second, private name: under the method's own name it may have another library's
+wrapper by then, which calls the function in turn.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from types import CodeType, FunctionType
 from typing import Any
 
 _redirected: dict[FunctionType, tuple[CodeType, type, str]] = {}
-"""The own code of functions that are redirected, and where their replacements are: a few."""
+"""The code of redirected functions, the class, and the private name of the replacement."""
 
 
 def copied(function: FunctionType) -> FunctionType:
-    """Return another function that does the same, whatever becomes of this one."""
+    """Return a copy of a function, which stays unchanged when the function is redirected."""
     copy = FunctionType(
         function.__code__,
         function.__globals__,
@@ -34,7 +34,7 @@ def copied(function: FunctionType) -> FunctionType:
 def redirect(function: FunctionType, owner: type, replacement: Callable[..., Any]) -> None:
     """Have a method of a class call its replacement.
 
-    One with a closure stays unchanged: Python lets only code with the same closure take its place.
+    A function with a closure stays unchanged: Python accepts only code with the same closure.
     """
     if function.__closure__ is None and function not in _redirected:
         name = f"_iceberg_spark_{function.__name__}"
@@ -44,7 +44,7 @@ def redirect(function: FunctionType, owner: type, replacement: Callable[..., Any
 
 
 def restore_redirected() -> None:
-    """Give all functions their own code back."""
+    """Restore the code of all redirected functions."""
     for function, (code, owner, name) in _redirected.items():
         function.__code__ = code
         delattr(owner, name)

@@ -1,8 +1,8 @@
-"""What a session tells by PySpark's internals, and what is told over Connect instead.
+"""PySpark's internals of a session, and what replaces them over Connect.
 
-A classic session has a context (`_sc`) with the gateway to Java (`_jvm`) and Java's own session
-(`_jsparkSession`); a Connect session has a client and none of these. Everything of them that is
-used is here and, for frames, in `catalyst/classic_frame`: nowhere else are such names reached for.
+A classic session has a context (`_sc`) with the gateway to the JVM (`_jvm`) and the JVM's session
+(`_jsparkSession`). A Connect session has a client and none of these. Only this module and, for
+DataFrames, `catalyst/classic_frame` use these private names.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _SEPARATORS = tuple(map(chr, (*range(9), *range(14, 32))))
 
 
 def is_connect(session: SparkSession) -> bool:
-    """Return whether a session is a client of Spark Connect."""
+    """Return whether a session is a Spark Connect client."""
     return _context(session) is None
 
 
 def is_stopped(session: SparkSession) -> bool:
-    """Return whether a session was stopped: PySpark says so over Connect only."""
+    """Return whether a session was stopped. PySpark reports it over Connect only."""
     context = _context(session)
     return getattr(session, "is_stopped", False) if context is None else context._jsc is None
 
 
 def session_key(session: object) -> str | None:
-    """Return what is the same for all Python objects of one session, None for what is no session.
+    """Return a key that all Python objects of one session share, None if it is not a session.
 
-    Java's id of the session; over Connect PySpark has one.
+    It is the UUID of the JVM's session, or over Connect PySpark's session id.
     """
     java = getattr(session, "_jsparkSession", None)
     key = getattr(session, "session_id", None) if java is None else java.sessionUUID()
@@ -43,21 +43,21 @@ def session_key(session: object) -> str | None:
 
 
 def master(session: SparkSession) -> str | None:
-    """Return the master, None over Connect, where the server's is not told."""
+    """Return the master, None over Connect: the client does not know the server's."""
     context = _context(session)
     return None if context is None else str(context.master)
 
 
 def worker_python(session: SparkSession) -> str | None:
-    """Return the Python that workers are started with, None over Connect: the server's is its."""
+    """Return the Python executable of the workers, None over Connect, where the server decides."""
     context = _context(session)
     return None if context is None else str(context.pythonExec)
 
 
 def shipped_packages(session: SparkSession) -> tuple[str, ...]:
-    """Return the packages that a session sends to its workers (--py-files, addPyFile), unpacked.
+    """Return the unpacked packages that a session sends to its workers (--py-files, addPyFile).
 
-    Over Connect nothing is told.
+    Returns none over Connect, where the client does not know them.
     """
     context = _context(session)
     if context is None:
@@ -66,9 +66,9 @@ def shipped_packages(session: SparkSession) -> tuple[str, ...]:
 
 
 def local_property(session: SparkSession, name: str) -> str:
-    """Return what Spark notes of the thread that we run in; Connect has no such notes.
+    """Return a local property that Spark sets for this thread.
 
-    Raises InvalidInputError where there is none.
+    Raises InvalidInputError if there is none, and over Connect.
     """
     context = _context(session)
     value = None if context is None else context.getLocalProperty(name)
@@ -78,16 +78,16 @@ def local_property(session: SparkSession, name: str) -> str:
 
 
 def java_version(session: SparkSession) -> str | None:
-    """Return the version of the driver's Java, None over Connect, where it is the server's."""
+    """Return the version of the driver's Java, None over Connect."""
     context = _context(session)
     return None if context is None else str(java(session).lang.System.getProperty("java.version"))
 
 
 def all_settings(session: SparkSession) -> dict[str, str]:
-    """Return all settings of SQL that were made, by name.
+    """Return all SQL settings that were set, by name.
 
-    Six round trips, however many settings there are: Scala joins the names, and the values, around
-    a character that is in none of them.
+    It takes six round trips for any number of settings: Scala joins the names, and the values, with
+    a separator that none of them contains.
     """
     conf: Any = getattr(session.conf, "_jconf", None)
     settings = None if conf is None else conf.getAll()
@@ -108,25 +108,25 @@ def session_of_catalog(catalog: Any) -> SparkSession:
 
 
 def java(session: SparkSession) -> Any:
-    """Return Java's own packages, of a classic session."""
+    """Return Java's own packages in a classic session."""
     return java_packages(session).java
 
 
 def java_packages(session: SparkSession) -> Any:
-    """Return all packages of the JVM, of a classic session."""
+    """Return all packages of a classic session's JVM."""
     return _context(session)._jvm
 
 
 def java_class(session: SparkSession, name: str) -> Any:
-    """Return a class of the JVM by its whole name, of a classic session; looked up once.
+    """Return a class of a classic session's JVM by its full name, looked up once.
 
-    py4j asks for each part of a name anew: five round trips for five parts.
+    py4j looks up each part of a name: five round trips for five parts.
     """
     return _looked_up(_context(session)._jvm, name)
 
 
 def java_static(session: SparkSession, name: str, member: str) -> Any:
-    """Return a static member of a class, looked up once; `MODULE$` is an object of Scala's."""
+    """Return a static member of a class, looked up once. `MODULE$` is a Scala object."""
     return _looked_up(_context(session)._jvm, name, member)
 
 
@@ -136,9 +136,9 @@ def _looked_up(packages: Any, name: str, *member: str) -> Any:
 
 
 def hadoop_file_system(session: SparkSession, path: str) -> Any:
-    """Return the file system by which a classic session's relations read a place.
+    """Return the file system with which a classic session's relations read a path.
 
-    Raises what Java raises where it has none.
+    Raises what Java raises if there is none.
     """
     settings = session._jsparkSession.sessionState().newHadoopConf()
     address = java(session).net.URI.create(path)
@@ -146,14 +146,14 @@ def hadoop_file_system(session: SparkSession, path: str) -> Any:
 
 
 def frame_of_plan(session: SparkSession, plan: Any) -> DataFrame:
-    """Return the frame of a classic session that a plan of Java's is."""
+    """Return a Java plan as a DataFrame of a classic session."""
     inside: Any = session
     of_rows = java_static(session, "org.apache.spark.sql.classic.Dataset", "ofRows")
     return DataFrame(of_rows(inside._jsparkSession, plan), session)
 
 
 def java_list(session: SparkSession, values: Iterable[Any]) -> Any:
-    """Return a list of Java's, of a classic session; a round trip for each value."""
+    """Return a Java list for a classic session. Each value takes a round trip."""
     java = java_class(session, "java.util.ArrayList")()
     for value in values:
         java.add(value)
@@ -161,10 +161,10 @@ def java_list(session: SparkSession, values: Iterable[Any]) -> Any:
 
 
 def java_texts(session: SparkSession, texts: Sequence[str]) -> Any:
-    """Return texts as an array of Java's; None over Connect, and where this is no help.
+    """Return texts as a Java array; None over Connect, and if all separators are in the texts.
 
-    PySpark hands a list over element by element, a round trip each: 20,000 take seconds. So the
-    texts travel as one, around a character that is in none of them, and Java parts them.
+    PySpark passes a list element by element, a round trip each: 20,000 take seconds. So the texts
+    are joined with a separator that none of them contains, and Java splits them.
     """
     if is_connect(session) or not texts:
         return None
@@ -177,10 +177,10 @@ def java_texts(session: SparkSession, texts: Sequence[str]) -> Any:
 
 @contextmanager
 def active_session_kept() -> Iterator[None]:
-    """Make frames in the block with any session and leave the active one as it was.
+    """Restore the active session after a block that creates DataFrames with any session.
 
-    `createDataFrame` of a classic session makes that session the active one of the process, in
-    Python and in Java. Connect's is not changed by that.
+    `createDataFrame` of a classic session makes that session active in the process, in Python and
+    in the JVM. Over Connect it does not.
     """
     before = SparkSession._activeSession
     try:
@@ -194,7 +194,7 @@ def active_session_kept() -> Iterator[None]:
 
 
 def _free_separator(texts: Sequence[str]) -> str | None:
-    """Return a character that is in none of the texts, None if each is in one."""
+    """Return a separator that none of the texts contains, None if there is none."""
     free = (separator for separator in _SEPARATORS if not any(separator in text for text in texts))
     return next(free, None)
 

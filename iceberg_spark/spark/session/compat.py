@@ -1,4 +1,4 @@
-"""Differences between PySpark versions, all of them, in one place."""
+"""All differences between PySpark versions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _TIMEZONE: dict[str, str] = (
 
 
 def expected_arrow_schema(frame_type: StructType) -> pa.Schema:
-    """Return the Arrow schema that Spark expects from a Python source for this frame type.
+    """Return the Arrow schema that Spark expects from a Python source with these columns.
 
-    PySpark 4.3 compares it exactly and raises on a difference; 4.1 trusts the source and reads
-    wrong values. 4.1 has no `timezone` argument and always says UTC.
+    PySpark 4.3 raises if a batch has another schema; 4.1 does not check and reads wrong values. 4.1
+    has no `timezone` argument and always uses UTC.
     """
     # mypy checks against one PySpark only, and the argument is there in the other
     return to_arrow_schema(frame_type, **_TIMEZONE)  # type: ignore[arg-type, unused-ignore]
 
 
 def stops_where_it_was() -> type:
-    """Return the class by which a stream says that it can end where its table was at the start.
+    """Return the base class of a stream that can stop at the version its table had at the start.
 
-    PySpark has it from 4.2 on; in 4.1 a class without meaning stands in for it.
+    PySpark has it from 4.2 on; for 4.1 it is `object`.
     """
     try:
         module = importlib.import_module("pyspark.sql.streaming.datasource")
@@ -46,5 +46,5 @@ def read_limit(files: int | None, rows: int | None) -> object:
 
 
 def takes_everything(limit: object) -> bool:
-    """Tell whether Spark asks for all that is there, whatever a stream's own limits are."""
+    """Return whether Spark requests all available data, whatever the stream's own limits are."""
     return type(limit).__name__ == "ReadAllAvailable"

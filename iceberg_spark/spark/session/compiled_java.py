@@ -1,7 +1,7 @@
-"""Small classes of Java's that the driver of a classic session compiles.
+"""Java classes that the driver of a classic session compiles while it runs.
 
-By Janino, with which Spark compiles its own generated code; executors never see them. Where a class
-doesn't fit on the classes of a Spark, there is none of it.
+Janino compiles them, as it does Spark's generated code. Executors do not need them. If a class does
+not compile for a version of Spark, the session works without it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from iceberg_spark.spark.session.classic_session import is_connect, java_package
 _log = logging.getLogger(__name__)
 _PACKAGE = "iceberg_spark"
 _JAVA = 8
-"""The version of Java's language and class files: the newest that Janino knows completely."""
+"""The version of the Java language and class files: the newest that Janino supports completely."""
 _USES = {
     "IcebergCatalog": "FilePruning",
     "FilePruning": "PlanJson",
@@ -31,9 +31,9 @@ _USES = {
 
 
 def compiled_object(session: SparkSession, name: str, package: str | None) -> Any | None:
-    """Return an object of the class whose source is in a package of this library.
+    """Return an object of a class whose source is in a package of this library.
 
-    None over Connect, and if it does not compile.
+    Returns None over Connect, and if the class does not compile.
     """
     if is_connect(session) or package is None:
         return None
@@ -55,8 +55,8 @@ def _object(packages: Any, name: str, home: str) -> Any | None:
 def _compiled(packages: Any, name: str, home: str) -> tuple[Any, str]:
     """Compile a source file and return the loader of its classes, and their package.
 
-    The package has a name of its own: py4j knows classes by their names, and where a module is
-    loaded again it would call the methods of the class that was compiled before.
+    Each package has a unique name, because py4j caches classes by name: after a module is reloaded
+    it would call the methods of the class that was compiled before.
     """
     if name in _USES:
         parent, package = _compiled(packages, _USES[name], home)

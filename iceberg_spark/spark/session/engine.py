@@ -1,4 +1,4 @@
-"""What users choose of how frames are read and written: the engine, and how rows go to tasks."""
+"""The engine that reads and writes DataFrames, and how rows are distributed to tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hadoop's file systems as a session's own readers have them, and how these are set up."""
+"""Hadoop's file systems as the session's readers use them, and their settings."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from iceberg_spark.spark.session.classic_session import hadoop_file_system, is_c
 
 
 def hadoop_of(session: SparkSession) -> HadoopOfJava | HadoopOfServer:
-    """Return what a session's Hadoop is asked through."""
+    """Return the Hadoop file systems and settings of a session."""
     return HadoopOfServer(session) if is_connect(session) else HadoopOfJava(session)
 
 
 @dataclass(slots=True)
 class HadoopOfJava:
-    """A classic session's, each asked for once.
+    """Hadoop in a classic session.
 
-    The file systems themselves are asked: Hadoop keeps one for each store, whatever a session sets
-    later. They know core-site.xml, `spark.hadoop.*`, what a session had set, and defaults.
+    The settings come from the file systems themselves: Hadoop caches one for each store, whatever a
+    session sets later. They have core-site.xml, `spark.hadoop.*`, the session's settings and
+    defaults.
     """
 
     session: SparkSession
     _found: dict[str, Any] = field(default_factory=dict)
 
     def has_file_system(self, prefix: str) -> bool:
-        """Return whether there is a file system for a store (`s3://bucket`) that works here."""
+        """Return whether a store (`s3://bucket`) has a file system that works."""
         return self._file_system(prefix) is not None
 
     def setting(self, prefix: str, name: str) -> str | None:
-        """Return a setting of a store's file system; it may be a secret: never print."""
+        """Return a setting of a store's file system. It may be a secret: never print it."""
         file_system = self._file_system(prefix)
         value = None if file_system is None else file_system.getConf().get(name)
         return None if value is None else str(value)
@@ -47,14 +48,14 @@ class HadoopOfJava:
 
 @dataclass(frozen=True, slots=True)
 class HadoopOfServer:
-    """A Connect session's: of the server only `spark.hadoop.*` is told."""
+    """Hadoop on a Connect server, of which the client only knows `spark.hadoop.*`."""
 
     session: SparkSession
 
     def has_file_system(self, prefix: str) -> bool:
-        """Return whether a class is set for a store's scheme."""
+        """Return whether the settings name a class for a store's scheme."""
         return bool(self.setting(prefix, f"fs.{prefix.partition(':')[0]}.impl"))
 
     def setting(self, _prefix: str, name: str) -> str | None:
-        """Return a setting; it may be a secret: never print."""
+        """Return a setting. It may be a secret: never print it."""
         return self.session.conf.get(f"spark.hadoop.{name}", None)

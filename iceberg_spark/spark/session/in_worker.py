@@ -1,4 +1,4 @@
-"""What the Python processes of Spark run of ours starts here."""
+"""The entry points of this library in Spark's Python worker processes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ R = TypeVar("R")
 
 
 def in_worker(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark what a Python process of Spark calls first; its next task starts quicker.
+    """Decorate a function that a Python worker calls first, so that its next task starts faster.
 
-    PySpark 4.1 has `importlib` read its caches anew before every task, and Python 3.11
-    then reads the listing of `pyspark.zip` once for every package in it that was imported: 0.1 s
-    of CPU a task. What is not in that cache is not read; the next import from there puts it back.
+    PySpark 4.1 has `importlib` invalidate its caches before every task. Python 3.11 then reads the
+    listing of `pyspark.zip` once for every package that was imported from it: 0.1 s of CPU a task.
+    This removes the archive from the cache; the next import from it adds it again.
     """
 
     @wraps(function)
@@ -29,7 +29,7 @@ def in_worker(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def forget_archives() -> None:
-    """Drop the archives among the places that modules were imported from."""
+    """Remove archives from the cache of import locations."""
     cache = sys.path_importer_cache
     for path in [path for path, importer in cache.items() if isinstance(importer, zipimporter)]:
         cache.pop(path, None)

@@ -1,4 +1,4 @@
-"""Whether a session has the data source of Java's Iceberg runtime."""
+"""Whether a session has the data source of Java Iceberg."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _MISSING = "DATA_SOURCE_NOT_FOUND"
 def has_java_source(session: SparkSession) -> bool:
     """Return whether Spark finds a data source called `iceberg`, classic or over Connect.
 
-    Spark resolves the format of a load before anything else. The source of Java's runtime refuses a
-    schema before it opens a table.
+    Spark resolves the format of a load first. Java's source refuses a schema before it opens a
+    table.
     """
     try:
         _ = session.read.format(JAVA_FORMAT).schema("a int").load().schema

@@ -1,7 +1,7 @@
-"""PySpark's own methods in an enabled session, for the library's own steps.
+"""PySpark's own methods in an enabled session, for the library's internal steps.
 
-`enable` replaces methods such as `SparkSession.sql`. A step of the library that calls one of them
-means the original: its text names no Iceberg table.
+`enable` replaces methods such as `SparkSession.sql`. The library calls the originals in steps whose
+text names no Iceberg table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _uses_originals: ContextVar[bool] = ContextVar("iceberg_spark_uses_originals", d
 
 @contextmanager
 def original_methods() -> Iterator[None]:
-    """Have the methods that `enable` replaces do what PySpark's do, in this thread."""
+    """Have replaced methods call the originals in this thread while the block runs."""
     token = _uses_originals.set(True)
     try:
         yield
@@ -27,7 +27,7 @@ def original_methods() -> Iterator[None]:
 
 
 def uses_original_methods() -> bool:
-    """Return whether a replaced method is to call the original."""
+    """Return whether a replaced method must call the original."""
     return _uses_originals.get()
 
 

@@ -1,4 +1,4 @@
-"""The settings of a session whose names begin alike."""
+"""The settings of a session that share a prefix."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from iceberg_spark.spark.session.long_texts import settings_text
 
 
 def prefixed_settings(session: SparkSession, prefix: str) -> dict[str, str]:
-    """Return the settings whose names begin with `prefix`, by the rest of their names.
+    """Return the settings that start with `prefix`, by the rest of their names.
 
-    A few round trips; over Connect one request.
+    It takes a few round trips, over Connect one request.
     """
     text = settings_text(session)
     if text is None:
@@ -26,9 +26,9 @@ def prefixed_settings(session: SparkSession, prefix: str) -> dict[str, str]:
 
 
 def prefixed_names(session: SparkSession, prefix: str) -> list[str]:
-    """Return the rest of the names of the settings that begin with `prefix`.
+    """Return the rest of the names of the settings that start with `prefix`.
 
-    A name may be there that is only part of another setting's value.
+    A name may be wrong: it may be a part of another setting's value.
     """
     text = settings_text(session)
     if text is None:

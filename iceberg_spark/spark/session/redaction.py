@@ -1,4 +1,4 @@
-"""Properties as Spark shows them: what may be a secret is hidden (Spark: SQLConf.redactOptions)."""
+"""Properties with secrets hidden, as Spark shows them (Spark: SQLConf.redactOptions)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _HIDDEN = "*********(redacted)"
 
 
 def without_secrets(session: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
-    """Return properties with those hidden whose name or value the session's settings tell of.
+    """Return properties, with those hidden whose name or value a redaction setting matches.
 
-    An expression that only Java knows hides all of them.
+    If only Java can compile the pattern of a setting, all properties are hidden.
     """
     settings = {_OF_OPTIONS: _OPTIONS_BY_DEFAULT, REDACTION: BY_DEFAULT}
     patterns = [_compiled(session.conf.get(name, default)) for name, default in settings.items()]

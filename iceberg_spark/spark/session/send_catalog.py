@@ -1,4 +1,4 @@
-"""Catalogs of a session for streams: Spark's Python processes plan these, and have no session."""
+"""Catalogs of a session for streams, which Spark's Python processes plan without a session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iceberg_spark.spec.secrets import is_secret
 
 
 def catalog_to_send(session: SparkSession, table: str) -> dict[str, str]:
-    """Return the option that tells a stream of a table's catalog, none where none is needed.
+    """Return the option that describes the catalog of a stream's table, none if none is needed.
 
     Raises InvalidOptionError for a secret among the settings that this session would show.
     """
@@ -38,9 +38,9 @@ def catalog_to_send(session: SparkSession, table: str) -> dict[str, str]:
 
 
 def _shown_by(session: SparkSession) -> str | None:
-    """Return why the option's value would be shown, None where Spark hides it.
+    """Return why the option's value would be shown, None if Spark hides it.
 
-    An expression that only Java knows counts as one that hides nothing.
+    If only Java can compile a pattern, it counts as one that hides nothing.
     """
     if is_connect(session):
         return "Spark Connect writes the options of a load into its events as they are"

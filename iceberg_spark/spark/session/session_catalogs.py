@@ -1,4 +1,4 @@
-"""Catalogs that a session's settings describe, in Java's spelling: `spark.sql.catalog.NAME.*`."""
+"""Catalogs that the settings of a session describe, as in Java: `spark.sql.catalog.NAME.*`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.config import configured_names
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.catalog.registry import is_defined, is_kind_of_ours, load_catalog, overlaid
-from iceberg_spark.spark.session.asked_once import once, setting
 from iceberg_spark.spark.session.prefixed_settings import prefixed_names, prefixed_settings
+from iceberg_spark.spark.session.session_cache import cached, setting
 
 _PREFIX = "spark.sql.catalog."
 _JAVAS = "org.apache.iceberg.spark.SparkCatalog"
@@ -19,12 +19,12 @@ _METASTORE = "spark.hadoop.hive.metastore.uris"
 
 
 def session_catalog(session: SparkSession, name: str) -> dict[str, str]:
-    """Return the properties that a session's settings give a catalog, none where it has no such.
+    """Return the properties that settings give a catalog, none if there is no such catalog.
 
-    As Spark does it, the name's case counts. A catalog of Hive's takes the session's metastore
-    where it names none. A few round trips.
+    Names are case sensitive, as in Spark. A Hive catalog without a metastore uses the session's. It
+    takes a few round trips.
     """
-    return dict(once(session, ("catalog", name), lambda: _session_catalog(session, name)))
+    return dict(cached(session, ("catalog", name), lambda: _session_catalog(session, name)))
 
 
 def _session_catalog(session: SparkSession, name: str) -> dict[str, str]:
@@ -37,38 +37,34 @@ def _session_catalog(session: SparkSession, name: str) -> dict[str, str]:
 
 
 def load_session_catalog(session: SparkSession, name: str) -> Catalog:
-    """Return a catalog as a session's settings describe it. Raises InvalidInputError."""
+    """Load a catalog that the settings of a session describe. Raises InvalidInputError."""
     return load_catalog(name, **overlaid(name, {}, partial(session_catalog, session)))
 
 
 def catalog_names(session: SparkSession) -> list[str]:
-    """Return the names of the catalogs of ours that a session's settings and ours describe."""
+    """Return the names of the Iceberg catalogs that settings or this library describe."""
     return sorted(name for name in described_names(session) if is_ours(session, name))
 
 
 def described_names(session: SparkSession) -> set[str]:
-    """Return the names of all catalogs that settings describe, those of other libraries too."""
+    """Return the names of all catalogs that settings describe, also those of other libraries."""
     described = {key.partition(".")[0] for key in prefixed_names(session, _PREFIX)}
     return described.union(configured_names())
 
 
 def has_spark_catalog(session: SparkSession, name: str) -> bool:
-    """Return whether Spark itself has a catalog of that name: the setting that gives its class."""
+    """Return whether a setting gives a catalog a class, so that Spark itself has it."""
     return spark_catalog_class(session, name) is not None
 
 
 def spark_catalog_class(session: SparkSession, name: str) -> str | None:
-    """Return the class that the session's settings give a catalog, None if they give none."""
+    """Return the class that a setting gives a catalog, None without one."""
     return setting(session, f"{_PREFIX}{name}", None)
 
 
 def is_ours(session: SparkSession, name: str) -> bool:
-    """Return whether tables of a catalog that a text names are read by us, and not by Spark.
-
-    Spark keeps catalogs that it has a class for; where that is Java's Iceberg catalog, which needs
-    its JAR, the same tables are ours, unless it is of a kind that only the JAR has.
-    """
-    return once(session, ("is ours", name), lambda: _is_ours(session, name))
+    """Return whether this library, and not Spark, reads the tables of a catalog."""
+    return cached(session, ("is ours", name), lambda: _is_ours(session, name))
 
 
 def _is_ours(session: SparkSession, name: str) -> bool:

@@ -9,9 +9,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.spark.session.asked_once import once
 from iceberg_spark.spark.session.classic_session import all_settings
 from iceberg_spark.spark.session.long_texts import settings_text
+from iceberg_spark.spark.session.session_cache import cached
 
 _ANSI = "spark.sql.ansi.enabled"
 _NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
@@ -39,7 +39,7 @@ def session_dialect(session: SparkSession) -> Dialect:
 
     Of settings that are not known here any that is on counts as changing a meaning.
     """
-    return once(session, "dialect", lambda: _dialect(session))
+    return cached(session, "dialect", lambda: _dialect(session))
 
 
 def _dialect(session: SparkSession) -> Dialect:

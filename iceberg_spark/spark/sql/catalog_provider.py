@@ -21,7 +21,7 @@ from iceberg_spark.scan.change_bounds import is_changes
 from iceberg_spark.scan.request import ScanRequest
 from iceberg_spark.spark.catalyst.spark_catalog import Name, ResolvedRelation
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
-from iceberg_spark.spark.session.asked_once import asking_once
+from iceberg_spark.spark.session.session_cache import session_cache
 from iceberg_spark.spark.session.session_catalogs import load_session_catalog
 from iceberg_spark.spark.sql.query import TablePlace, load_place, queried_view
 from iceberg_spark.spark.sql.references import TableReference
@@ -52,7 +52,7 @@ class SessionCatalog:
         """Return a table, a metadata table or a view, pinned to one version."""
         if not namespace:
             return None
-        with asking_once(self.spark):
+        with session_cache(self.spark):
             return self._load(namespace, name, _moment(version, timestamp_us))
 
     def _load(self, namespace: Name, name: str, moment: dict[str, Any]) -> ResolvedRelation | None:

@@ -33,9 +33,9 @@ from iceberg_spark.spark.reading.changelog_frame import change_frame
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_rows
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
-from iceberg_spark.spark.session.asked_once import setting
 from iceberg_spark.spark.session.option_defaults import session_read_defaults
 from iceberg_spark.spark.session.own_methods import run_sql
+from iceberg_spark.spark.session.session_cache import setting
 from iceberg_spark.spark.sql.asked_options import asked_by_options
 from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.hidden_columns import hidden_columns

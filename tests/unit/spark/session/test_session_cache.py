@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from iceberg_spark.spark.session.asked_once import asking_anew, asking_once, once, setting
+from iceberg_spark.spark.session.session_cache import bypass_cache, cached, session_cache, setting
 
 
 class Conf:
@@ -30,7 +30,7 @@ def asked(session: Any) -> str | None:
 
 def test_inside_a_block_a_session_is_asked_once() -> None:
     session = Session()
-    with asking_once(session):  # type: ignore[arg-type]
+    with session_cache(session):  # type: ignore[arg-type]
         assert asked(session) == "a"
         session.conf.value = "b"
         assert asked(session) == "a"
@@ -41,7 +41,7 @@ def test_outside_a_block_and_in_the_next_one_it_is_asked_anew() -> None:
     session = Session()
     for value in ("a", "b"):
         session.conf.value = value
-        with asking_once(session):  # type: ignore[arg-type]
+        with session_cache(session):  # type: ignore[arg-type]
             assert asked(session) == value
     session.conf.value = "c"
     assert asked(session) == "c"
@@ -49,9 +49,9 @@ def test_outside_a_block_and_in_the_next_one_it_is_asked_anew() -> None:
 
 def test_a_block_inside_has_the_answers_of_that_around_it() -> None:
     session = Session()
-    with asking_once(session):  # type: ignore[arg-type]
+    with session_cache(session):  # type: ignore[arg-type]
         asked(session)
-        with asking_once(session):  # type: ignore[arg-type]
+        with session_cache(session):  # type: ignore[arg-type]
             asked(session)
         asked(session)
     assert session.conf.times == 1
@@ -60,16 +60,16 @@ def test_a_block_inside_has_the_answers_of_that_around_it() -> None:
 def test_answers_are_those_of_the_session_that_is_asked() -> None:
     one, other = Session(), Session()
     other.conf.value = "b"
-    with asking_once(one):  # type: ignore[arg-type]
+    with session_cache(one):  # type: ignore[arg-type]
         assert (asked(one), asked(other)) == ("a", "b")
-        with asking_once(other):  # type: ignore[arg-type]
+        with session_cache(other):  # type: ignore[arg-type]
             assert (asked(one), asked(other)) == ("a", "b")
         assert (asked(one), asked(other)) == ("a", "b")
 
 
 def test_a_default_is_part_of_what_is_asked() -> None:
     session = Session()
-    with asking_once(session):  # type: ignore[arg-type]
+    with session_cache(session):  # type: ignore[arg-type]
         setting(session, "spark.sql.some", "x")  # type: ignore[arg-type]
         setting(session, "spark.sql.some", "y")  # type: ignore[arg-type]
     assert session.conf.times == 2
@@ -83,9 +83,9 @@ def test_without_a_default_sparks_own_is_asked_for() -> None:
 
 def test_what_may_change_the_session_asks_anew() -> None:
     session = Session()
-    with asking_once(session):  # type: ignore[arg-type]
+    with session_cache(session):  # type: ignore[arg-type]
         asked(session)
-        with asking_anew():
+        with bypass_cache():
             session.conf.value = "b"
             assert asked(session) == "b"
         assert asked(session) == "a"
@@ -93,7 +93,7 @@ def test_what_may_change_the_session_asks_anew() -> None:
 
 def test_another_thread_asks_itself() -> None:
     session, found = Session(), []
-    with asking_once(session):  # type: ignore[arg-type]
+    with session_cache(session):  # type: ignore[arg-type]
         asked(session)
         session.conf.value = "b"
         thread = threading.Thread(target=lambda: found.append(asked(session)))
@@ -105,9 +105,9 @@ def test_another_thread_asks_itself() -> None:
 def test_an_answer_of_none_is_an_answer_and_a_fault_is_none() -> None:
     session: Any = Session()
     said = iter([None, 1])
-    with asking_once(session):
-        assert once(session, "what", lambda: next(said)) is None
-        assert once(session, "what", lambda: next(said)) is None
+    with session_cache(session):
+        assert cached(session, "what", lambda: next(said)) is None
+        assert cached(session, "what", lambda: next(said)) is None
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
-                once(session, "other", lambda: 1 // 0)
+                cached(session, "other", lambda: 1 // 0)
