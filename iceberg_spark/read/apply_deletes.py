@@ -17,9 +17,9 @@ def deleted_rows(
 
     `columns` holds the key columns of the rows by field id.
     """
-    found: Mask | None = deletes.positions.mask(first_row, rows)
+    deleted: Mask | None = deletes.positions.mask(first_row, rows)
     for equality in deletes.equality:
         matched = equality.deleted(columns)
         if matched.any():
-            found = matched if found is None else found | matched
-    return found
+            deleted = matched if deleted is None else deleted | matched
+    return deleted

@@ -175,8 +175,10 @@ def settled(
 
     Rows are equal where all `keys` are; `identity` are keys of the identifier columns.
     """
-    kept = pa.array(without_carried_over(row_codes(keys), _inserts(table)))
-    return _with_updates(table.filter(kept), [key.filter(kept) for key in identity], identifiers)
+    changed = pa.array(without_carried_over(row_codes(keys), _inserts(table)))
+    return _with_updates(
+        table.filter(changed), [key.filter(changed) for key in identity], identifiers
+    )
 
 
 def _with_updates(
@@ -186,9 +188,9 @@ def _with_updates(
         return changes
     codes = row_codes(identity)
     types = update_images(codes, _inserts(changes), ", ".join(identifiers))
-    at = changes.schema.get_field_index("_change_type")
-    field = changes.schema.field(at)
-    return changes.set_column(at, field, _type_names().take(pa.array(types)).cast(field.type))
+    index = changes.schema.get_field_index("_change_type")
+    field = changes.schema.field(index)
+    return changes.set_column(index, field, _type_names().take(pa.array(types)).cast(field.type))
 
 
 def netted(
@@ -218,18 +220,18 @@ def row_keys(request: ChangeRequest, table: pa.Table) -> list[pa.Array]:
         check_row_ids(table)
         return key_arrays([concat(table.column(name)) for name in reserved.LINEAGE_NAMES])
     count = len(request.context.read_schema.fields)
-    return key_arrays([concat(table.column(at)) for at in range(count)])
+    return key_arrays([concat(table.column(index)) for index in range(count)])
 
 
 def check_row_ids(table: pa.Table) -> None:
     """Raise InvalidInputError where rows have no ids, naming the snapshot that changed them."""
     nameless = pc.is_null(table.column(reserved.ROW_ID.name))
     if pc.any(nameless).as_py():
-        at = table.column("_commit_snapshot_id").filter(nameless)[0].as_py()
+        snapshot_id = table.column("_commit_snapshot_id").filter(nameless)[0].as_py()
         raise InvalidInputError(
-            f"Snapshot {at} changed rows that have no row ids, since they are from before the "
-            "table's upgrade to format-version 3: begin with a snapshot after it (start), or ask "
-            "without by='row-id'"
+            f"Snapshot {snapshot_id} changed rows without row ids, which are from before the table's "
+            "upgrade to format-version 3: begin with a snapshot after it (start), or leave out "
+            "by='row-id'"
         )
 
 
@@ -248,8 +250,8 @@ def with_change(batch: pa.RecordBatch, is_insert: bool, ordinal: int, snapshot_i
 
 def shown(request: ChangeRequest, table: pa.Table) -> Iterator[pa.RecordBatch]:
     """Yield rows with the columns that are asked for."""
-    wanted = request.schema
-    evolve = evolution(file_fields(table.schema), wanted.fields, {}, "the changes")
+    schema = request.schema
+    evolve = evolution(file_fields(table.schema), schema.fields, {}, "the changes")
     for batch in table.to_batches():
         if batch.num_rows:
             yield evolve.apply(batch)

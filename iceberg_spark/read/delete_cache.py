@@ -42,10 +42,10 @@ class DeleteCache:
         A value larger than the whole capacity is returned and not kept.
         """
         with self._lock:
-            found = self._entries.get(key)
-            if found is not None:
+            entry = self._entries.get(key)
+            if entry is not None:
                 self._entries.move_to_end(key)
-                return found[0]
+                return entry[0]
         value, size = load()
         with self._lock:
             if size <= self.capacity and key not in self._entries:

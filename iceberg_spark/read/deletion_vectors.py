@@ -45,12 +45,12 @@ def load_vector(
             f"The deletion vector in {file.file_path} at byte {file.content_offset} is of "
             f"{file.referenced_data_file}, not {task.file_path}"
         )
-    at = stored_at(io, file.file_path)
-    key = ("vector", at, file.key, file.content_size_in_bytes, task.record_count)
+    server = stored_at(io, file.file_path)
+    key = ("vector", server, file.key, file.content_size_in_bytes, task.record_count)
 
     def load() -> tuple[PositionSet, int]:
-        found = _read(io, file, task.record_count, cache)
-        return found, found.size
+        vector = _read(io, file, task.record_count, cache)
+        return vector, vector.size
 
     positions: PositionSet = cache.get_or_load(key, load)
     return positions
@@ -61,10 +61,10 @@ def vector_positions(io: FileIO, file: DeleteFile) -> Iterator[Positions]:
 
     Raises what `load_vector` raises.
     """
-    found = read_vector(io, file)
-    for start in range(0, len(found.places), _WORDS_AT_ONCE):
+    vector = read_vector(io, file)
+    for start in range(0, len(vector.places), _WORDS_AT_ONCE):
         part = slice(start, start + _WORDS_AT_ONCE)
-        yield PositionSet(found.places[part], found.words[part]).positions()
+        yield PositionSet(vector.places[part], vector.words[part]).positions()
 
 
 def read_vector(io: FileIO, file: DeleteFile) -> PositionSet:
@@ -85,14 +85,18 @@ def _read(io: FileIO, file: DeleteFile, rows: int, cache: DeleteCache) -> Positi
 
 
 def _run(
-    io: FileIO, footer: PuffinFile | None, path: str, place: tuple[int, int], cache: DeleteCache
+    io: FileIO,
+    footer: PuffinFile | None,
+    path: str,
+    blob_range: tuple[int, int],
+    cache: DeleteCache,
 ) -> tuple[int, bytes]:
     """Return the bytes around a blob, and where they start: its small neighbours are there too.
 
     What a process reads of a file is cut in the same way each time, and kept as long as there is
     room; without a footer it is the blob alone.
     """
-    offset, size = place
+    offset, size = blob_range
     start, end = offset, offset + size
     if footer is not None and PUFFIN.run_bytes <= cache.capacity:
         around = (run for run in _runs(footer) if run[0] <= start and end <= run[1])
@@ -106,14 +110,14 @@ def _run(
     if (start, end) == (offset, offset + size):
         return start, load()[0]
     key = ("puffin run", stored_at(io, path), path, footer.size if footer else 0, start)
-    found: bytes = cache.get_or_load(key, load)
-    return start, found
+    run_bytes: bytes = cache.get_or_load(key, load)
+    return start, run_bytes
 
 
 def _runs(footer: PuffinFile) -> Iterator[tuple[int, int]]:
     """Yield where runs of blobs begin and end that follow one another, up to a number of bytes."""
     start = end = -1
-    for blob in sorted(footer.blobs, key=lambda each: each.offset):
+    for blob in sorted(footer.blobs, key=lambda stored_blob: stored_blob.offset):
         after = blob.offset + blob.length
         if blob.offset == end and after - start <= PUFFIN.run_bytes:
             end = after
@@ -129,8 +133,10 @@ def _footer(io: FileIO, file: DeleteFile, cache: DeleteCache) -> PuffinFile | No
     """Return what a Puffin file says of its blobs, None where that takes more than one read."""
 
     def load() -> tuple[tuple[PuffinFile | None], int]:
-        found = read_short_footer(io, file.file_path)
-        return (found,), _BYTES_OF_BLOB * (1 + len(found.blobs if found else ()))
+        short_footer = read_short_footer(io, file.file_path)
+        return (short_footer,), _BYTES_OF_BLOB * (
+            1 + len(short_footer.blobs if short_footer else ())
+        )
 
     key = "puffin footer", stored_at(io, file.file_path), file.file_path, file.file_size_in_bytes
     (footer,) = cache.get_or_load(key, load)

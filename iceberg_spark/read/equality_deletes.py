@@ -38,10 +38,10 @@ class EqualityDeletes:
     def deleted(self, columns: Mapping[int, pa.Array]) -> Mask:
         """Return which rows are deleted; `columns` holds the key columns by field id."""
         keys = [key_column(leaf.kind, columns[leaf.field_id]) for leaf in self.keys]
-        found = np.zeros(len(keys[0]), bool)
+        matches = np.zeros(len(keys[0]), bool)
         for run in self.runs:
-            found |= run.contains(keys)
-        return found
+            matches |= run.contains(keys)
+        return matches
 
 
 @dataclass(slots=True)
@@ -102,8 +102,8 @@ def load_equality_deletes(
             return deletes, builder.limit + 1
         return deletes, deletes.size
 
-    found: EqualityDeletes = cache.get_or_load(key, load)
-    return found
+    loaded: EqualityDeletes = cache.get_or_load(key, load)
+    return loaded
 
 
 def _key_columns(

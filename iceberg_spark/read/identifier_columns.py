@@ -25,15 +25,15 @@ def identifiers(
         return ()
     if net_changes:
         raise InvalidInputError("net_changes and updates (identifier_columns) exclude each other")
-    given = (columns,) if isinstance(columns, str) else tuple(columns)
-    if not given:
+    chosen = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not chosen:
         ids = schema.identifier_field_ids
-        given = tuple(schema.find_column_name(number) or "" for number in sorted(ids))
-    if not given:
+        chosen = tuple(schema.find_column_name(number) or "" for number in sorted(ids))
+    if not chosen:
         raise InvalidInputError(
             "compute_updates needs identifier_columns: the schema has no identifier fields"
         )
-    names = tuple(schema.find_field(name, case_sensitive).name for name in given)
+    names = tuple(schema.find_field(name, case_sensitive).name for name in chosen)
     top = {field.name for field in schema.fields}
     for name in names:
         if name not in top:

@@ -78,10 +78,10 @@ def _may_hold(plan: ScanPlan, column: t.NestedField, keys: pa.Array) -> npt.NDAr
         own = (places >= first) & (places < first + len(part.tuples))
         if own.any():
             spec = plan.context.specs[int(specs[own][0])]
-            for each in _parts(spec, column):
-                numbers = [one.field_id for one in part.kind.fields]
-                values = part.tuples.field(numbers.index(each.field_id))
-                holds = _holds(values, each, column.field_type, keys)
+            for source_field in _parts(spec, column):
+                numbers = [partition_field.field_id for partition_field in part.kind.fields]
+                values = part.tuples.field(numbers.index(source_field.field_id))
+                holds = _holds(values, source_field, column.field_type, keys)
                 stay[own] &= holds[places[own] - first]
         first += len(part.tuples)
     return stay
@@ -90,11 +90,11 @@ def _may_hold(plan: ScanPlan, column: t.NestedField, keys: pa.Array) -> npt.NDAr
 def _parts(spec: PartitionSpec, column: t.NestedField) -> list[PartitionField]:
     """Return the fields of a spec that are made from a column alone."""
     return [
-        each
-        for each in spec.fields
-        if each.source_ids == (column.field_id,)
-        and not isinstance(each.transform, VoidTransform | UnknownTransform)
-        and can_transform(each.transform, column.field_type)
+        part
+        for part in spec.fields
+        if part.source_ids == (column.field_id,)
+        and not isinstance(part.transform, VoidTransform | UnknownTransform)
+        and can_transform(part.transform, column.field_type)
     ]
 
 
@@ -102,14 +102,14 @@ def _holds(
     values: Any, part: PartitionField, kind: t.IcebergType, keys: pa.Array
 ) -> npt.NDArray[np.bool_]:
     """Return which partition values some key has. A null is no key's: null equals nothing."""
-    wanted = pc.unique(apply_transform(part.transform, kind, keys))
+    partition_keys = pc.unique(apply_transform(part.transform, kind, keys))
     if isinstance(part.transform, TimeTransform):
         # Java up to 0.10 rounded moments before 1970 up (ProjectionUtil.fixInclusiveTimeProjection)
-        numbers = wanted.cast(pa.int32())
+        numbers = partition_keys.cast(pa.int32())
         later = pc.add(numbers.filter(pc.less(numbers, 0)), pa.scalar(1, pa.int32()))
-        wanted = pa.concat_arrays([numbers, later])
+        partition_keys = pa.concat_arrays([numbers, later])
         values = values.cast(pa.int32())
-    holds = pc.is_in(values.cast(wanted.type), wanted)
+    holds = pc.is_in(values.cast(partition_keys.type), partition_keys)
     return np.asarray(holds.to_numpy(zero_copy_only=False), np.bool_)
 
 

@@ -70,10 +70,10 @@ def joined_plan(
         keys = keys_of(other, key)
         fewer = with_keys(plan, column, keys)
         held = (plan, other) if fewer is None else (plan, other, fewer)
-        size = JOINS.kept_plan_bytes + sum(one.files.nbytes for one in held)
+        size = JOINS.kept_plan_bytes + sum(held_plan.files.nbytes for held_plan in held)
         return JoinedPlan(fewer, len(keys)), size
 
-    found: JoinedPlan = _joined.get_or_load(sides, sized)
-    if found.plan is None:
-        return found
-    return replace(found, plan=replace(found.plan, context=plan.context))
+    joined: JoinedPlan = _joined.get_or_load(sides, sized)
+    if joined.plan is None:
+        return joined
+    return replace(joined, plan=replace(joined.plan, context=plan.context))

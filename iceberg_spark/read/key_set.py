@@ -63,10 +63,10 @@ class NumberKeys:
         (column,) = columns
         nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
         filled = column if nulls is None else pc.fill_null(column, 0)
-        found = self._has(filled.to_numpy(zero_copy_only=False))
+        matches = self._has(filled.to_numpy(zero_copy_only=False))
         if nulls is not None:
-            found[nulls] = self.has_null
-        return found
+            matches[nulls] = self.has_null
+        return matches
 
     def _has(self, numbers: Longs) -> Mask:
         if not len(self.values):
@@ -75,16 +75,16 @@ class NumberKeys:
             return self._in_table(numbers, self.present)
         if self.probe is None:
             return _search(self.values, numbers)
-        found = np.zeros(len(numbers), bool)
-        places = self.probe.candidates(numbers.view(np.uint64))
-        found[places] = _search(self.values, numbers[places])
-        return found
+        matches = np.zeros(len(numbers), bool)
+        candidates = self.probe.candidates(numbers.view(np.uint64))
+        matches[candidates] = _search(self.values, numbers[candidates])
+        return matches
 
     def _in_table(self, numbers: Longs, present: Mask) -> Mask:
         first, last = self.values[0], self.values[-1]
         inside = (numbers >= first) & (numbers <= last)
-        found: Mask = present[np.where(inside, numbers, first) - first] & inside
-        return found
+        matches: Mask = present[np.where(inside, numbers, first) - first] & inside
+        return matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,25 +108,25 @@ class HashedKeys:
 
     def contains(self, columns: Sequence[pa.Array]) -> Mask:
         """Return which rows of the key columns are keys."""
-        found = np.zeros(len(columns[0]), bool)
+        matches = np.zeros(len(columns[0]), bool)
         if not len(self.hashes):
-            return found
+            return matches
         words = hash_rows(polars_frame(columns))
-        places = self.probe.candidates(words) if self.probe else np.arange(len(words))
-        at = np.searchsorted(self.hashes, words[places])
+        candidates = self.probe.candidates(words) if self.probe else np.arange(len(words))
+        indices = np.searchsorted(self.hashes, words[candidates])
         for _ in range(self.repeats):
-            at = np.minimum(at, len(self.hashes) - 1)
-            hit = self.hashes[at] == words[places]
-            places, at = places[hit], at[hit]
-            if not len(places):
+            indices = np.minimum(indices, len(self.hashes) - 1)
+            hit = self.hashes[indices] == words[candidates]
+            candidates, indices = candidates[hit], indices[hit]
+            if not len(candidates):
                 break
-            found[places] |= self._equal(columns, places, at)
-            at = at + 1
-        return found
+            matches[candidates] |= self._equal(columns, candidates, indices)
+            indices = indices + 1
+        return matches
 
-    def _equal(self, columns: Sequence[pa.Array], places: Any, at: Any) -> Mask:
-        rows, keys = pa.array(places), pa.array(at)
-        same = np.ones(len(places), bool)
+    def _equal(self, columns: Sequence[pa.Array], row_numbers: Any, key_numbers: Any) -> Mask:
+        rows, keys = pa.array(row_numbers), pa.array(key_numbers)
+        same = np.ones(len(row_numbers), bool)
         for column, key in zip(columns, self.columns, strict=True):
             left, right = column.take(rows), key.take(keys)
             equal = pc.fill_null(pc.equal(left, right), fill_value=False)
@@ -167,9 +167,9 @@ def _hashed_keys(columns: Sequence[pa.Array], *, fast: bool) -> HashedKeys:
     words = hash_rows(distinct)
     order = np.argsort(words, kind="stable")
     words = words[order]
-    kept = distinct.select(pl.all().gather(order)).to_arrow(compat_level=pl.CompatLevel.oldest())
+    ordered = distinct.select(pl.all().gather(order)).to_arrow(compat_level=pl.CompatLevel.oldest())
     keys = tuple(
-        _as(kept.column(i).combine_chunks(), column.type) for i, column in enumerate(columns)
+        _as(ordered.column(i).combine_chunks(), column.type) for i, column in enumerate(columns)
     )
     runs = np.diff(np.flatnonzero(np.concatenate(([True], words[1:] != words[:-1], [True]))))
     repeats = int(runs.max()) if len(words) else 1
@@ -191,9 +191,9 @@ def _probe(words: Words) -> Probe:
 
 
 def _search(values: Longs, numbers: Longs) -> Mask:
-    at = np.minimum(np.searchsorted(values, numbers), len(values) - 1)
-    found: Mask = values[at] == numbers
-    return found
+    indices = np.minimum(np.searchsorted(values, numbers), len(values) - 1)
+    matches: Mask = values[indices] == numbers
+    return matches
 
 
 def _bytes_of(array: Mask | None) -> int:

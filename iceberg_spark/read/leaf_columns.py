@@ -51,7 +51,7 @@ def _leaf(field_id: int, schemas: list[Schema]) -> LeafColumn:
 
 
 def _leaf_of(field_id: int, schema: Schema) -> LeafColumn:
-    path = [schema.find_field(one) for one in schema.path_ids(field_id)]
+    path = [schema.find_field(step_id) for step_id in schema.path_ids(field_id)]
     field = replace(path[-1], required=False)
     for parent in reversed(path[:-1]):
         if not isinstance(parent.field_type, StructType):

@@ -30,32 +30,32 @@ def constants(context: ScanContext, task: FileScanTask) -> dict[int, pa.Scalar]:
         raise CorruptFileError(
             f"{task.file_path} has partition spec {task.spec_id}, which the table does not have"
         )
-    found = identity_values(context, spec, task.partition)
+    values = identity_values(context, spec, task.partition)
     for field in context.read_schema.fields:
         match field.field_id:
             case reserved.FILE_ID:
-                found[field.field_id] = to_scalar(StringType(), task.file_path)
+                values[field.field_id] = to_scalar(StringType(), task.file_path)
             case reserved.SPEC_ID_ID:
-                found[field.field_id] = to_scalar(field.field_type, task.spec_id)
+                values[field.field_id] = to_scalar(field.field_type, task.spec_id)
             case reserved.PARTITION_ID if isinstance(field.field_type, StructType):
-                found[field.field_id] = partition_value(field.field_type, spec, task.partition)
+                values[field.field_id] = partition_value(field.field_type, spec, task.partition)
             case _:
                 pass
-    return found
+    return values
 
 
 def identity_values(
     context: ScanContext, spec: PartitionSpec, partition: tuple[Any, ...]
 ) -> dict[int, pa.Scalar]:
     """Return the partition values of identity fields by the id of their source column."""
-    found: dict[int, pa.Scalar] = {}
+    values: dict[int, pa.Scalar] = {}
     for part, value in zip(spec.fields, partition, strict=True):
         source = context.table_schema.get(part.source_id)
         if source is None and context.dropped_fields is not None:
             source = context.dropped_fields.get(part.source_id)
         if source is not None and isinstance(part.transform, IdentityTransform):
-            found[part.source_id] = to_scalar(source.field_type, value)
-    return found
+            values[part.source_id] = to_scalar(source.field_type, value)
+    return values
 
 
 def partition_value(kind: StructType, spec: PartitionSpec, partition: tuple[Any, ...]) -> pa.Scalar:

@@ -51,9 +51,9 @@ class PositionDeletes:
             return exact
         if not self.by_path:
             return NO_POSITIONS
-        place = normalise(data_path)
+        normal = normalise(data_path)
         for path, positions in self.by_path.items():
-            if normalise(path) == place:
+            if normalise(path) == normal:
                 return positions
         return NO_POSITIONS
 
@@ -82,10 +82,10 @@ def _load(io: FileIO, file: DeleteFile, data_path: str, cache: DeleteCache) -> P
     """Decode a delete file once for all its data files, or one too large for this one only."""
     shared = file.record_count * _ENTRY_BYTES <= cache.capacity // 2
     only = None if shared else data_path
-    at = stored_at(io, file.file_path)
-    key = ("positions", at, file.file_path, file.file_size_in_bytes, only)
-    found: PositionDeletes = cache.get_or_load(key, lambda: _sized(_read(io, file, only)))
-    return found
+    server = stored_at(io, file.file_path)
+    key = ("positions", server, file.file_path, file.file_size_in_bytes, only)
+    loaded: PositionDeletes = cache.get_or_load(key, lambda: _sized(_read(io, file, only)))
+    return loaded
 
 
 def _sized(deletes: PositionDeletes) -> tuple[PositionDeletes, int]:
@@ -93,10 +93,10 @@ def _sized(deletes: PositionDeletes) -> tuple[PositionDeletes, int]:
 
 
 def _read(io: FileIO, file: DeleteFile, only: str | None) -> PositionDeletes:
-    found = defaultdict[str, list[PositionSet]](list)
+    by_path = defaultdict[str, list[PositionSet]](list)
     for path, positions in _positions(io, file, only):
-        found[path].append(_checked(positions, path, file))
-    return PositionDeletes({path: PositionSet.union(parts) for path, parts in found.items()})
+        by_path[path].append(_checked(positions, path, file))
+    return PositionDeletes({path: PositionSet.union(parts) for path, parts in by_path.items()})
 
 
 def _positions(io: FileIO, file: DeleteFile, only: str | None) -> Iterator[tuple[str, pa.Array]]:
@@ -118,18 +118,18 @@ def _rows_of(io: FileIO, file: DeleteFile, path: str) -> Iterator[pa.RecordBatch
     """Yield the rows of one data file, skipping the row groups that hold other paths only."""
     spellings = sorted(_spellings(path))
     column = BoundReference(FILE_PATH.field_id, FILE_PATH.field_type, True, FILE_PATH.name)
-    wanted = pa.array(spellings, pa.string())
+    paths = pa.array(spellings, pa.string())
     bound = In(column, tuple(spellings))
     for batch in projected_rows(io, file, (FILE_PATH, POS), _NAMES, bound):
-        yield batch.filter(pc.is_in(batch.column(0), wanted))
+        yield batch.filter(pc.is_in(batch.column(0), paths))
 
 
 def _spellings(path: str) -> set[str]:
     """Return a path as given and the usual other ways to write a local one."""
-    place = normalise(path)
-    if not place.startswith("file:"):
-        return {path, place}
-    local = place.removeprefix("file:")
+    normal = normalise(path)
+    if not normal.startswith("file:"):
+        return {path, normal}
+    local = normal.removeprefix("file:")
     return {path, local, f"file:{local}", f"file://{local}"}
 
 

@@ -19,7 +19,7 @@ from iceberg_spark.spec.types import NestedField
 def projected_rows(
     io: FileIO,
     file: DeleteFile,
-    wanted: Sequence[NestedField],
+    columns: Sequence[NestedField],
     names: Mapping[Path, int],
     bound: Bound = ALWAYS_TRUE,
 ) -> Iterator[pa.RecordBatch]:
@@ -32,8 +32,8 @@ def projected_rows(
         size, rows = file.file_size_in_bytes, file.record_count
         check_counts(file.file_path, size=(reader.file_size, size), rows=(reader.rows, rows))
         fields = file_fields(reader.schema, names)
-        leaves = needed_leaves(fields, wanted, {})
+        leaves = needed_leaves(fields, columns, {})
         request = ReadRequest(fields, leaves, filter=bound)
-        evolve = evolution(reader.output_fields(request), wanted, {}, file.file_path)
+        evolve = evolution(reader.output_fields(request), columns, {}, file.file_path)
         for batch in reader.batches(request):
             yield evolve.apply(batch.rows)

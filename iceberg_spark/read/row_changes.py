@@ -41,18 +41,18 @@ def key_arrays(columns: Sequence[pa.Array]) -> list[pa.Array]:
     NULL equals NULL and NaN NaN; -0.0 differs from 0.0 save inside lists and maps. A struct
     becomes its fields and whether it is null.
     """
-    found: list[pa.Array] = []
-    for each in columns:
-        column = plain(each)
+    keys: list[pa.Array] = []
+    for source in columns:
+        column = plain(source)
         if pa.types.is_struct(column.type):
-            found += [column.is_valid(), *key_arrays(column.flatten())]
+            keys += [column.is_valid(), *key_arrays(column.flatten())]
         elif pa.types.is_floating(column.type):
-            found.append(key_column(DoubleType(), column))
+            keys.append(key_column(DoubleType(), column))
         elif pa.types.is_fixed_size_binary(column.type):
-            found.append(column.cast(pa.binary()))
+            keys.append(column.cast(pa.binary()))
         else:
-            found.append(column)
-    return found
+            keys.append(column)
+    return keys
 
 
 def row_codes(keys: Sequence[pa.Array]) -> Longs:
@@ -75,10 +75,10 @@ def without_carried_over(codes: Longs, inserts: Mask) -> Mask:
     pairs = np.minimum(
         np.bincount(codes[inserts], minlength=size), np.bincount(codes[~inserts], minlength=size)
     )
-    kept = np.empty(len(codes), bool)
+    changed = np.empty(len(codes), bool)
     for side in (inserts, ~inserts):
-        kept[side] = _rank(codes[side]) >= pairs[codes[side]]
-    return kept
+        changed[side] = _rank(codes[side]) >= pairs[codes[side]]
+    return changed
 
 
 def update_images(codes: Longs, inserts: Mask, named: str) -> npt.NDArray[np.int8]:

@@ -70,8 +70,8 @@ class Needed:
     @property
     def fields(self) -> Iterator[t.NestedField]:
         """The fields that it is about."""
-        yield from (one.field for one in self.keys)
-        yield from (one.field for one in self.texts)
+        yield from (condition.field for condition in self.keys)
+        yield from (condition.field for condition in self.texts)
 
     def rows(self, batch: Any, places: Sequence[int]) -> Any:
         """Return the rows of a batch that have it; `places` are the field ids of its columns."""
@@ -79,8 +79,8 @@ class Needed:
         def column(field: t.NestedField) -> Any:
             return batch.column(places.index(field.field_id))
 
-        masks = [pc.is_in(column(one.field), one.values) for one in self.keys]
-        masks += [one.mask(column(one.field)) for one in self.texts]
+        masks = [pc.is_in(column(condition.field), condition.values) for condition in self.keys]
+        masks += [condition.mask(column(condition.field)) for condition in self.texts]
         return batch.filter(reduce(pc.and_, masks)) if masks else batch
 
 
@@ -109,7 +109,7 @@ def leaves_out_rows(plan: ScanPlan) -> bool:
 
     Spark asks for rows that are joined not to be null: that leaves all keys.
     """
-    return not all(isinstance(one, IsNull) for one in leaves(plan.context.row_filter))
+    return not all(isinstance(leaf, IsNull) for leaf in leaves(plan.context.row_filter))
 
 
 def is_readable(plan: ScanPlan) -> bool:
@@ -129,9 +129,9 @@ def read_keys(
 
     Raises what reading files raises.
     """
-    asked = {field.field_id: field for field in (*fields, *needed.fields)}
-    context = replace(plan.context, read_schema=Schema(*asked.values()))
-    places = list(asked)
+    read_fields = {field.field_id: field for field in (*fields, *needed.fields)}
+    context = replace(plan.context, read_schema=Schema(*read_fields.values()))
+    places = list(read_fields)
 
     def read(task: FileScanTask) -> Iterator[tuple[int, list[Any]]]:
         for batch in read_task(context, context.io, task):
@@ -139,12 +139,12 @@ def read_keys(
             columns = [rows.column(places.index(field.field_id)) for field in fields]
             yield rows.num_rows, [pc.unique(column) for column in columns]
 
-    rows, found = 0, [list[Any]() for _ in fields]
+    rows, values_read = 0, [list[Any]() for _ in fields]
     for count, columns in read_ahead(plan, read, KEYS.readers):
         rows += count
-        for values, column in zip(found, columns, strict=True):
+        for values, column in zip(values_read, columns, strict=True):
             values.append(column)
-    pairs = zip(fields, found, strict=True)
+    pairs = zip(fields, values_read, strict=True)
     return KeysRead(rows, tuple(_distinct(field, values) for field, values in pairs))
 
 
@@ -170,5 +170,5 @@ def whole_numbers(keys: RowKeys) -> bytes | None:
 def _distinct(field: t.NestedField, values: Sequence[Any]) -> pa.Array:
     if not values:
         return pa.array([], to_arrow_type(field.field_type))
-    found = pc.unique(pa.chunked_array(values)).drop_null()
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    unique = pc.unique(pa.chunked_array(values)).drop_null()
+    return unique.combine_chunks() if isinstance(unique, pa.ChunkedArray) else unique

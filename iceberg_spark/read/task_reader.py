@@ -57,14 +57,14 @@ def read_task(
     """
     if task.residual == ALWAYS_FALSE:
         return
-    known = process_cache() if cache is None else cache
+    delete_cache = process_cache() if cache is None else cache
     with open_data_file(io, task.file_path, task.file_format) as file:
         size, rows = task.file_size_in_bytes, task.record_count
         check_counts(task.file_path, size=(file.file_size, size), rows=(file.rows, rows))
         relevant = replace(task, delete_files=_deletes_in_range(task, file))
-        deletes = load_deletes(context, io, relevant, _names(context), known)
+        deletes = load_deletes(context, io, relevant, _names(context), delete_cache)
         plan = _plan(context, task, file, deletes)
-        for batch in file.batches(plan.wanted):
+        for batch in file.batches(plan.request):
             rows = plan.rows_of(batch)
             if rows.num_rows:
                 yield rows
@@ -77,14 +77,16 @@ def _deletes_in_range(task: FileScanTask, file: DataFileReader) -> tuple[DeleteF
     rows = file.rows_in(task.start, task.length)
     if rows is None:
         return task.delete_files
-    return tuple(each for each in task.delete_files if each.may_delete_rows(*rows))
+    return tuple(
+        delete_file for delete_file in task.delete_files if delete_file.may_delete_rows(*rows)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _TaskPlan:
     """All that was decided once for a task's batches."""
 
-    wanted: ReadRequest
+    request: ReadRequest
     output: pa.Schema
     evolve: Evolution
     leaves: tuple[LeafColumn, ...]
@@ -97,33 +99,33 @@ class _TaskPlan:
 
     def rows_of(self, batch: FileBatch) -> pa.RecordBatch:
         """Return the rows of the read schema that a batch of the file has."""
-        deleted, kept = self._masks(batch)
-        rows, places = batch.rows, None
-        if kept is not None and not kept.all():
-            places = np.flatnonzero(kept)
-            rows = _filtered(rows, kept, len(places))
+        deleted, selected = self._masks(batch)
+        rows, indices = batch.rows, None
+        if selected is not None and not selected.all():
+            indices = np.flatnonzero(selected)
+            rows = _filtered(rows, selected, len(indices))
         evolved = self.evolve.apply(rows)
         if not self.has_computed:
             return evolved
-        return self._with_computed(evolved, batch.first_row, places, deleted)
+        return self._with_computed(evolved, batch.first_row, indices, deleted)
 
     def _masks(self, batch: FileBatch) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return which rows are deleted and which are to be kept; None for none and for all."""
         if self.matches is None and self.deletes.is_empty:
             return None, None
         columns = self._leaf_arrays(batch.rows)
-        kept = None
+        selected = None
         if self.matches is not None:
             data = batch_of(
                 batch.rows.num_rows,
                 list(columns.values()),
                 pa.schema([pa.field(str(i), column.type) for i, column in columns.items()]),
             )
-            kept = np.asarray(self.matches(data).to_numpy(zero_copy_only=False))
+            selected = np.asarray(self.matches(data).to_numpy(zero_copy_only=False))
         deleted = deleted_rows(self.deletes, batch.first_row, batch.rows.num_rows, columns)
         if deleted is not None and not self.keep_deleted:
-            kept = ~deleted if kept is None else kept & ~deleted
-        return deleted, kept
+            selected = ~deleted if selected is None else selected & ~deleted
+        return deleted, selected
 
     def _leaf_arrays(self, rows: pa.RecordBatch) -> dict[int, pa.Array]:
         if not self.leaves:
@@ -138,22 +140,22 @@ class _TaskPlan:
         self,
         evolved: pa.RecordBatch,
         first_row: int,
-        places: np.ndarray | None,
+        indices: np.ndarray | None,
         deleted: np.ndarray | None,
     ) -> pa.RecordBatch:
         """Put `_pos` and `_deleted` among the columns, and what rows inherit of their lineage."""
         rows = evolved.num_rows
-        at = (np.arange(rows, dtype=np.int64) if places is None else places) + first_row
+        positions = (np.arange(rows, dtype=np.int64) if indices is None else indices) + first_row
         columns, others = [], iter(evolved.columns)
         for field in self.output:
             match int(field.metadata[b"PARQUET:field_id"]):
                 case reserved.POS_ID:
-                    columns.append(pa.array(at))
+                    columns.append(pa.array(positions))
                 case (reserved.ROW_ID_ID | reserved.LAST_UPDATED_SEQUENCE_NUMBER_ID) as number:
-                    columns.append(self.lineage.of(number, next(others), at))
+                    columns.append(self.lineage.of(number, next(others), positions))
                 case reserved.DELETED_ID:
                     marks = np.zeros(rows, bool) if deleted is None else deleted
-                    chosen = marks if deleted is None or places is None else marks[places]
+                    chosen = marks if deleted is None or indices is None else marks[indices]
                     columns.append(pa.array(chosen))
                 case _:
                     columns.append(next(others))
@@ -163,46 +165,46 @@ class _TaskPlan:
 def _plan(
     context: ScanContext, task: FileScanTask, file: DataFileReader, deletes: TaskDeletes
 ) -> _TaskPlan:
-    known = constants(context, task)
-    fields = _identified(context, task, file, known)
+    constant_values = constants(context, task)
+    fields = _identified(context, task, file, constant_values)
     columns = [f for f in context.read_schema.fields if f.field_id not in _COMPUTED]
     leaves = _leaves(context, task.residual, deletes)
     leaf_fields = [leaf.field for leaf in leaves]
-    wanted = ReadRequest(
+    request = ReadRequest(
         fields,
-        needed_leaves(fields, [*columns, *leaf_fields], known),
+        needed_leaves(fields, [*columns, *leaf_fields], constant_values),
         task.start,
         task.length,
         task.residual,
         context.batch_rows,
         context.checks_texts,
     )
-    given = file.output_fields(wanted)
-    asked = {field.field_id for field in context.read_schema.fields}
+    file_columns = file.output_fields(request)
+    selected_ids = {field.field_id for field in context.read_schema.fields}
     residual = task.residual
     return _TaskPlan(
-        wanted,
+        request,
         to_arrow(context.read_schema),
-        evolution(given, columns, known, task.file_path),
+        evolution(file_columns, columns, constant_values, task.file_path),
         leaves,
-        evolution(given, leaf_fields, known, task.file_path),
+        evolution(file_columns, leaf_fields, constant_values, task.file_path),
         None if residual == ALWAYS_TRUE else row_filter(residual, _column_of(leaves)),
         deletes,
-        reserved.DELETED_ID in asked,
-        not asked.isdisjoint({*_COMPUTED, *reserved.LINEAGE_IDS}),
+        reserved.DELETED_ID in selected_ids,
+        not selected_ids.isdisjoint({*_COMPUTED, *reserved.LINEAGE_IDS}),
         FileLineage(task.first_row_id, task.data_sequence_number),
     )
 
 
 def _leaves(context: ScanContext, residual: Bound, deletes: TaskDeletes) -> tuple[LeafColumn, ...]:
     """Return the columns that the masks need, each once; they may lie outside the projection."""
-    found = {leaf.field_id: leaf for equality in deletes.equality for leaf in equality.keys}
-    ids = [number for number in field_ids(residual) if number not in found]
+    leaves = {leaf.field_id: leaf for equality in deletes.equality for leaf in equality.keys}
+    ids = [number for number in field_ids(residual) if number not in leaves]
     for leaf in leaf_columns(
         ids, context.table_schema, context.dropped_fields, context.read_schema
     ):
-        found[leaf.field_id] = leaf
-    return tuple(found.values())
+        leaves[leaf.field_id] = leaf
+    return tuple(leaves.values())
 
 
 def _column_of(leaves: tuple[LeafColumn, ...]) -> Mapping[int, tuple[str, ...]]:
@@ -210,7 +212,7 @@ def _column_of(leaves: tuple[LeafColumn, ...]) -> Mapping[int, tuple[str, ...]]:
 
 
 def _identified(
-    context: ScanContext, task: FileScanTask, file: DataFileReader, known: Constants
+    context: ScanContext, task: FileScanTask, file: DataFileReader, constant_values: Constants
 ) -> tuple[FileField, ...]:
     """Return the file's columns with ids: their own, by the name mapping, or by Java's fallback.
 
@@ -225,7 +227,7 @@ def _identified(
         names = ids_by_position(file.schema, current) if parquet else ids_of(current)
     if not names:
         return plain
-    return file_fields(file.schema, {p: i for p, i in names.items() if i not in known})
+    return file_fields(file.schema, {p: i for p, i in names.items() if i not in constant_values})
 
 
 def _names(context: ScanContext) -> Mapping[Path, int]:
@@ -234,7 +236,7 @@ def _names(context: ScanContext) -> Mapping[Path, int]:
     return ids_of(name_mapping.parse(context.name_mapping))
 
 
-def _filtered(rows: pa.RecordBatch, kept: np.ndarray, count: int) -> pa.RecordBatch:
+def _filtered(rows: pa.RecordBatch, selected: np.ndarray, count: int) -> pa.RecordBatch:
     if rows.num_columns:
-        return rows.filter(pa.array(kept))
+        return rows.filter(pa.array(selected))
     return batch_of(count, (), rows.schema)

@@ -68,9 +68,11 @@ def files_to_add(
     Raises InvalidInputError, InvalidSchemaError (a file that does not fit the table),
     CorruptFileError, NoSuchFileError.
     """
-    given = [location.with_scheme_of(path, metadata.location) for path in _locations(paths)]
+    locations = [location.with_scheme_of(path, metadata.location) for path in _locations(paths)]
     with ThreadPoolExecutor(options.parallelism, "iceberg-paths") as pool:
-        pairs = list(zip(given, pool.map(lambda path: _is_folder(io, path), given), strict=True))
+        pairs = list(
+            zip(locations, pool.map(lambda path: _is_folder(io, path), locations), strict=True)
+        )
     folders = [path for path, is_folder in pairs if is_folder]
     single = [path for path, is_folder in pairs if not is_folder]
     rooted = [(path, _hive_root(path)) for path in single]

@@ -24,20 +24,20 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.cdc_writer import UpsertedFiles
 
 
-def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) -> None:
+def commit_save(target: TablePlace, plan: SavePlan, files: Sequence[DataFile]) -> None:
     """Commit what the tasks of a save wrote; nothing of it stays when that is refused.
 
     A batch that is committed already is skipped. A table that asks for it is compacted a little
     afterwards. Raises what `commits.commit.commit` raises.
     """
-    catalog, identifier = resolve(place.path, place.storage)
+    catalog, identifier = resolve(target.path, target.storage)
     io = plan.context.io
     paths = [file.file_path for file in files]
     base = after = None
     with (
         suppress(AlreadyCommittedException),
         removed_unless_committed(io, paths) as handover,
-        dropped_unless_committed(catalog, identifier, plan.made, handover),
+        dropped_unless_committed(catalog, identifier, plan.created_table, handover),
     ):
         base = None if plan.creation else _loaded(catalog, identifier, plan.uuid)
         actions = plan.actions(io, files)
@@ -64,25 +64,25 @@ def create_if_missing(options: WriteOptions, columns: Schema) -> None:
 
 
 @contextmanager
-def not_in_vain(place: TablePlace, plan: SavePlan) -> Iterator[None]:
+def not_in_vain(target: TablePlace, plan: SavePlan) -> Iterator[None]:
     """Take back what a plan brought about, if the block fails that was to write its files."""
     try:
         yield
     except BaseException:
-        take_back(place, plan)
+        take_back(target, plan)
         raise
 
 
-def take_back(place: TablePlace, plan: SavePlan) -> None:
+def take_back(target: TablePlace, plan: SavePlan) -> None:
     """Drop the empty table that a server made for a save which is not committed."""
-    if plan.made is not None:
-        catalog, identifier = resolve(place.path, place.storage)
-        drop_unchanged(catalog, identifier, plan.made)
+    if plan.created_table is not None:
+        catalog, identifier = resolve(target.path, target.storage)
+        drop_unchanged(catalog, identifier, plan.created_table)
 
 
-def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> None:
+def commit_upsert(target: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> None:
     """Commit what the tasks of an upsert wrote; as `commit_save`."""
-    catalog, identifier = resolve(place.path, place.storage)
+    catalog, identifier = resolve(target.path, target.storage)
     io = plan.context.write.io
     base = after = None
     with suppress(AlreadyCommittedException), removed_unless_committed(io, files.paths) as handover:
@@ -94,7 +94,7 @@ def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> 
 
 def _loaded(catalog: Catalog, identifier: str, uuid: str | None) -> LoadedTable:
     """Load the table as it is now. Raises ValidationException where it isn't that of the plan."""
-    found = catalog.load(identifier)
+    table = catalog.load(identifier)
     if uuid is not None:
-        check_same_table(found, uuid)
-    return found
+        check_same_table(table, uuid)
+    return table

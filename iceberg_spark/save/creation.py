@@ -29,11 +29,11 @@ def check_creation_options(options: WriteOptions, metadata: TableMetadata) -> No
             f"Option 'format-version' is {version}, and the table has {metadata.format_version}: "
             "leave it out, or upgrade by t.update_properties().set({'format-version': ...})"
         )
-    known = {name.lower(): value for name, value in metadata.properties.items()}
+    properties = {name.lower(): value for name, value in metadata.properties.items()}
     for name, value in options.table_properties.items():
-        there = known.get(name.lower())  # Spark hands over names of options in lower case
-        if there != value:
-            has = "none" if there is None else f"'{there}'"
+        current = properties.get(name.lower())  # Spark hands over names of options in lower case
+        if current != value:
+            has = "none" if current is None else f"'{current}'"
             warnings.warn(
                 f"Option 'table-property.{name}' = '{value}' is for new tables; this table has "
                 f"{has}, which t.update_properties().set(...) changes",
@@ -44,29 +44,29 @@ def check_creation_options(options: WriteOptions, metadata: TableMetadata) -> No
 def _check_partitioning(options: WriteOptions, metadata: TableMetadata) -> None:
     if not options.partition_by:
         return
-    asked = parse_partition_spec(options.partition_by, metadata.schema, case_sensitive=False)
-    there = metadata.spec.live_fields
-    if [(f.source_ids, f.transform) for f in asked.fields] != [
-        (f.source_ids, f.transform) for f in there
+    requested = parse_partition_spec(options.partition_by, metadata.schema, case_sensitive=False)
+    current = metadata.spec.live_fields
+    if [(f.source_ids, f.transform) for f in requested.fields] != [
+        (f.source_ids, f.transform) for f in current
     ]:
-        _refuse("partition-by", options.partition_by, _terms(there, metadata.schema), "spec")
+        _refuse("partition-by", options.partition_by, _terms(current, metadata.schema), "spec")
 
 
 def _check_order(options: WriteOptions, metadata: TableMetadata) -> None:
     if not options.sort_order:
         return
-    asked = parse_sort_order(options.sort_order, metadata.schema, case_sensitive=False)
-    there = metadata.sort_order
-    if asked.fields != there.fields:
-        shown = _terms(there.fields, metadata.schema)
+    requested = parse_sort_order(options.sort_order, metadata.schema, case_sensitive=False)
+    current = metadata.sort_order
+    if requested.fields != current.fields:
+        shown = _terms(current.fields, metadata.schema)
         _refuse("sort-order", options.sort_order, shown, "sort_order")
 
 
-def _refuse(option: str, asked: Sequence[str], there: str, builder: str) -> None:
+def _refuse(option: str, requested: Sequence[str], current: str, builder: str) -> None:
     what = "partitioned by" if builder == "spec" else "sorted by"
     raise InvalidOptionError(
-        f"Option '{option}' = '{', '.join(asked)}' is for new tables; this table is {what} "
-        f"{there}: leave the option out to write to it as it is, or change that by "
+        f"Option '{option}' = '{', '.join(requested)}' is for new tables; this table is {what} "
+        f"{current}: leave the option out to write to it as it is, or change that by "
         f"t.update_{builder}()"
     )
 

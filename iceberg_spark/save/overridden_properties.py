@@ -22,7 +22,7 @@ _CODECS = tuple(
 _LEVELS = ("write.parquet.compression-level", "write.delete.parquet.compression-level")
 
 
-def overridden_properties(given: Mapping[str, str]) -> dict[str, str]:
+def overridden_properties(options: Mapping[str, str]) -> dict[str, str]:
     """Return table properties with the values of options, whose names are in lower case.
 
     Raises InvalidOptionError for a bad value.
@@ -30,7 +30,7 @@ def overridden_properties(given: Mapping[str, str]) -> dict[str, str]:
     >>> overridden_properties({"delete-granularity": "partition"})
     {'write.delete.granularity': 'partition'}
     """
-    _check(given)
+    _check(options)
     properties_of = {
         "delete-format": (names.DELETE_DEFAULT_FILE_FORMAT,),
         "target-delete-file-size-bytes": (names.DELETE_TARGET_FILE_SIZE_BYTES,),
@@ -43,19 +43,19 @@ def overridden_properties(given: Mapping[str, str]) -> dict[str, str]:
         "compression-level": _LEVELS,
     }
     return {
-        name: given[option]
+        name: options[option]
         for option, properties in properties_of.items()
-        if option in given
+        if option in options
         for name in properties
     }
 
 
-def _check(given: Mapping[str, str]) -> None:
-    choice_option(given, "delete-format", _FORMATS)
-    choice_option(given, "delete-granularity", names.CHOICES[names.DELETE_GRANULARITY])
-    choice_option(given, "distribution-mode", names.CHOICES[names.WRITE_DISTRIBUTION_MODE])
-    boolean_option(given, "shred-variants", default=False)
+def _check(options: Mapping[str, str]) -> None:
+    choice_option(options, "delete-format", _FORMATS)
+    choice_option(options, "delete-granularity", names.CHOICES[names.DELETE_GRANULARITY])
+    choice_option(options, "distribution-mode", names.CHOICES[names.WRITE_DISTRIBUTION_MODE])
+    boolean_option(options, "shred-variants", default=False)
     for name in (
         "target-delete-file-size-bytes", "advisory-partition-size", "variant-inference-buffer-size"
     ):  # fmt: skip
-        positive_option(given, name)
+        positive_option(options, name)

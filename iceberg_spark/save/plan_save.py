@@ -36,8 +36,8 @@ from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
 
 
-def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SavePlan:
-    """Plan a save of rows whose columns are `given`.
+def plan_save(options: WriteOptions, columns: Schema, *, overwrite: bool) -> SavePlan:
+    """Plan a save of rows whose columns are `columns`.
 
     Raises InvalidSchemaError naming columns that don't fit, UnsupportedError, InvalidOptionError,
     NoSuchTableError where none is to be made.
@@ -51,18 +51,18 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
         metadata, io = loaded.metadata, loaded.io
         check_creation_options(options, metadata)
         if options.merge_schema:
-            metadata = _merged(metadata, given, options)
+            metadata = _merged(metadata, columns, options)
             merged_on = None if metadata is loaded.metadata else loaded.metadata_location
         is_committed = _is_committed(loaded, options.token)
     except NoSuchTableError:
         if not options.makes_table:  # dropped since somebody looked
             raise
-        creation = _creation(catalog, identifier, options, given)
+        creation = _creation(catalog, identifier, options, columns)
         chosen = created_with(catalog.properties, options.table_properties)
         metadata, io = _before_it_is_made(creation, chosen)
     prepared = creation if creation is not None and creation.table is None else None
-    made = creation.ours if creation is not None else None
-    with dropped_unless_committed(catalog, identifier, made):
+    created = creation.ours if creation is not None else None
+    with dropped_unless_committed(catalog, identifier, created):
         plan = SavePlan(
             save_context(metadata, io, options),
             align_options(options),
@@ -74,11 +74,11 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
             None if prepared else metadata.table_uuid,
             options.token,
             creation is not None,
-            made,
+            created,
             is_committed,
             options.planned,
         )
-        check_columns(plan.context.schema, to_arrow(given), plan.align)
+        check_columns(plan.context.schema, to_arrow(columns), plan.align)
     return plan
 
 
@@ -96,8 +96,8 @@ def _before_it_is_made(
     return metadata, with_chosen_folders(io, chosen)
 
 
-def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> UpsertPlan:
-    """Plan an upsert of changes whose columns are `given`: check keys, partitions and columns.
+def plan_upsert(options: WriteOptions, columns: Schema, *, overwrite: bool) -> UpsertPlan:
+    """Plan an upsert of changes whose columns are `columns`: check keys, partitions and columns.
 
     Raises NoSuchTableError, InvalidSchemaError, UnsupportedError, InvalidInputError.
     """
@@ -108,7 +108,7 @@ def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> Ups
     check_creation_options(options, loaded.metadata)
     metadata, io = loaded.metadata, loaded.io
     if options.merge_schema:
-        metadata = _merged(metadata, _columns(options, metadata.schema, given), options)
+        metadata = _merged(metadata, _columns(options, metadata.schema, columns), options)
     context = upsert_context(
         metadata,
         save_context(metadata, io, options),
@@ -118,7 +118,7 @@ def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> Ups
         global_delete=options.global_delete,
         options=align_options(options),
     )
-    CdcReader(context, to_arrow(given))
+    CdcReader(context, to_arrow(columns))
     return UpsertPlan(
         context,
         options.branch,
@@ -131,11 +131,11 @@ def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> Ups
 
 
 def _is_committed(loaded: LoadedTable, token: Token | None) -> bool:
-    found = token and committed_version(loaded.metadata, loaded.io, token)
-    return found is not None
+    version = token and committed_version(loaded.metadata, loaded.io, token)
+    return version is not None
 
 
-def _columns(options: WriteOptions, schema: Schema, given: Schema) -> Schema:
+def _columns(options: WriteOptions, schema: Schema, columns: Schema) -> Schema:
     """Return the columns of changes that are columns of a table, or are to become one.
 
     Not the operation, nor what changes are only ordered by.
@@ -143,7 +143,7 @@ def _columns(options: WriteOptions, schema: Schema, given: Schema) -> Schema:
     others = {OPERATION, *(name.lower() for name in options.order_by)}
     return Schema(*(
         field
-        for field in given.fields
+        for field in columns.fields
         if field.name.lower() not in others or schema.find_id(field.name, False) is not None
     ))  # fmt: skip
 
@@ -159,21 +159,23 @@ def _replaces(options: WriteOptions, *, overwrite: bool) -> Replaces:
     return "partitions" if options.overwrite_mode == "dynamic" else "everything"
 
 
-def _creation(catalog: Catalog, identifier: str, options: WriteOptions, given: Schema) -> NewTable:
+def _creation(
+    catalog: Catalog, identifier: str, options: WriteOptions, columns: Schema
+) -> NewTable:
     """Prepare the creation of the table as the options say."""
-    for told in property_warnings(options.table_properties):
-        warnings.warn(told, stacklevel=3)
+    for warning in property_warnings(options.table_properties):
+        warnings.warn(warning, stacklevel=3)
 
-    asked = options.location
-    place = None if asked is None else chosen_location(catalog, identifier, asked)
+    location = options.location
+    chosen = None if location is None else chosen_location(catalog, identifier, location)
 
-    def creation(at: str) -> tuple[TableUpdate, ...]:
+    def creation(default_location: str) -> tuple[TableUpdate, ...]:
         return new_table_updates(
-            given,
-            parse_partition_spec(options.partition_by, given, options.case_sensitive),
-            parse_sort_order(options.sort_order, given, options.case_sensitive),
-            location=place or at,
-            properties=created_with(catalog.properties, _table_properties(options, given)),
+            columns,
+            parse_partition_spec(options.partition_by, columns, options.case_sensitive),
+            parse_sort_order(options.sort_order, columns, options.case_sensitive),
+            location=chosen or default_location,
+            properties=created_with(catalog.properties, _table_properties(options, columns)),
             format_version=options.format_version,
         )
 
@@ -198,11 +200,11 @@ def save_context(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> 
     )
 
 
-def _merged(metadata: TableMetadata, given: Schema, options: WriteOptions) -> TableMetadata:
+def _merged(metadata: TableMetadata, columns: Schema, options: WriteOptions) -> TableMetadata:
     """Return the metadata as it will be with the frame's new columns and wider types."""
     schema = union_by_name(
         metadata.schema,
-        given,
+        columns,
         last_column_id=metadata.last_column_id,
         format_version=metadata.format_version,
         case_sensitive=options.case_sensitive,

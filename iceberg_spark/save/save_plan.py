@@ -59,7 +59,7 @@ class SavePlan:
     """The batch that this save is; it is skipped where that is committed already."""
     is_new: bool = False
     """The table has no rows before this save, whoever makes it."""
-    made: MadeTable | None = None
+    created_table: MadeTable | None = None
     is_committed: bool = False
     planned: Planned | None = None
     """Which commits an overwrite conflicts with."""

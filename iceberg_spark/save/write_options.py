@@ -117,32 +117,32 @@ def write_options(
     `defaults` are the options that the session's settings name. Raises InvalidOptionError naming
     the option and the fix.
     """
-    given = _checked(options, plain=plain)
-    merged = {**known_options(defaults, WRITE_OPTIONS, WRITE_PREFIXES), **given}
+    values = _checked(options, plain=plain)
+    merged = {**known_options(defaults, WRITE_OPTIONS, WRITE_PREFIXES), **values}
     return WriteOptions(
         path=option_path(options),
-        write_format=choice_option(given, "write-format", ROW_FORMAT_NAMES),
-        target_file_size_bytes=positive_option(given, "target-file-size-bytes"),
-        compression_codec=given.get("compression-codec"),
-        compression_level=integer_option(given, "compression-level"),
-        branch=given.get("branch"),
-        overwrite_mode=choice_option(given, "overwrite-mode", ("static", "dynamic")),
-        fanout_enabled=boolean_option(given, "fanout-enabled", default=True),
+        write_format=choice_option(values, "write-format", ROW_FORMAT_NAMES),
+        target_file_size_bytes=positive_option(values, "target-file-size-bytes"),
+        compression_codec=values.get("compression-codec"),
+        compression_level=integer_option(values, "compression-level"),
+        branch=values.get("branch"),
+        overwrite_mode=choice_option(values, "overwrite-mode", ("static", "dynamic")),
+        fanout_enabled=boolean_option(values, "fanout-enabled", default=True),
         check_nullability=boolean_option(merged, "check-nullability", default=True),
-        check_ordering=boolean_option(given, "check-ordering", default=False),
-        merge_schema=_merges_schema(given, merged),
-        write_mode=choice_option(given, "write-mode", ("append", "upsert")) or "append",
-        equality_fields=split_list(given.get("equality-fields", "")),
-        order_by=split_list(given.get("order-by", "")),
-        global_delete=boolean_option(given, "global-delete", default=False),
-        partition_by=split_list(given.get("partition-by", "")),
-        sort_order=split_list(given.get("sort-order", "")),
-        format_version=positive_option(given, "format-version"),
-        distribution_mode=choice_option(given, "distribution-mode", ("none", "hash", "range")),
-        engine=_engine(given),
-        token=_token(given),
-        output=_output(given),
-        planned=_planned(given),
+        check_ordering=boolean_option(values, "check-ordering", default=False),
+        merge_schema=_merges_schema(values, merged),
+        write_mode=choice_option(values, "write-mode", ("append", "upsert")) or "append",
+        equality_fields=split_list(values.get("equality-fields", "")),
+        order_by=split_list(values.get("order-by", "")),
+        global_delete=boolean_option(values, "global-delete", default=False),
+        partition_by=split_list(values.get("partition-by", "")),
+        sort_order=split_list(values.get("sort-order", "")),
+        format_version=positive_option(values, "format-version"),
+        distribution_mode=choice_option(values, "distribution-mode", ("none", "hash", "range")),
+        engine=_engine(values),
+        token=_token(values),
+        output=_output(values),
+        planned=_planned(values),
         overrides=overridden_properties(merged),
         snapshot_properties=options_under({**defaults, **options}, SNAPSHOT_PROPERTY),
         table_properties=options_under(options, "table-property."),
@@ -161,44 +161,44 @@ def check_is_written(path: str) -> None:
 
 def _checked(options: Mapping[str, str], *, plain: bool) -> dict[str, str]:
     """Return the options by their names in lower case. Raises InvalidOptionError."""
-    given = known_options(options, WRITE_OPTIONS, WRITE_PREFIXES)
+    values = known_options(options, WRITE_OPTIONS, WRITE_PREFIXES)
     if plain:
         refuse_shown_secrets(options)
-        _refuse_what_a_plain_source_cannot(given)
-    _check_upsert(given)
-    if not boolean_option(given, _IS_ARRANGED, default=True):
-        given["distribution-mode"] = "none"
-    return given
+        _refuse_what_a_plain_source_cannot(values)
+    _check_upsert(values)
+    if not boolean_option(values, _IS_ARRANGED, default=True):
+        values["distribution-mode"] = "none"
+    return values
 
 
-def _output(given: Mapping[str, str]) -> Output:
+def _output(values: Mapping[str, str]) -> Output:
     return Output(
-        integer_option(given, "output-spec-id"),
-        integer_option(given, "output-sort-order-id"),
-        boolean_option(given, _IS_ARRANGED, default=True),
+        integer_option(values, "output-spec-id"),
+        integer_option(values, "output-sort-order-id"),
+        boolean_option(values, _IS_ARRANGED, default=True),
     )
 
 
-def _refuse_what_a_plain_source_cannot(given: Mapping[str, str]) -> None:
-    mode = given.get("distribution-mode", "none").lower()
+def _refuse_what_a_plain_source_cannot(values: Mapping[str, str]) -> None:
+    mode = values.get("distribution-mode", "none").lower()
     if mode != "none":
         raise InvalidOptionError(
             f"Option 'distribution-mode' = '{mode}': Spark lets a Python source ask for no "
             "distribution. Use table.append(df), iceberg_spark.enable(spark), or "
             "df.repartition(...) before the write"
         )
-    if _engine(given) == "native":
+    if _engine(values) == "native":
         raise InvalidOptionError(
             "Option 'engine' = 'native': Spark hands the rows of a Python source to Python. Use "
             "table.append(df) or iceberg_spark.enable(spark)"
         )
 
 
-def _check_upsert(given: Mapping[str, str]) -> None:
+def _check_upsert(values: Mapping[str, str]) -> None:
     """Refuse options of an upsert without one, and those that one has no use for."""
-    if given.get("write-mode", "append").lower() != "upsert":
+    if values.get("write-mode", "append").lower() != "upsert":
         for name in ("equality-fields", "order-by", "global-delete"):
-            if name in given:
+            if name in values:
                 raise InvalidOptionError(f"Option '{name}' is for write-mode=upsert: set that too")
         return
     for name, instead in (
@@ -207,38 +207,38 @@ def _check_upsert(given: Mapping[str, str]) -> None:
         ("distribution-mode", ": rows of one key come together anyhow"),
         ("output-spec-id", ": equality deletes reach files of the table's own spec"),
     ):
-        if name in given:
+        if name in values:
             raise InvalidOptionError(f"Option '{name}' does not go with write-mode=upsert{instead}")
 
 
-def _merges_schema(given: Mapping[str, str], merged: Mapping[str, str]) -> bool:
+def _merges_schema(values: Mapping[str, str], merged: Mapping[str, str]) -> bool:
     """Return whether a write widens the schema: the option, by either name, before the default."""
-    if "merge-schema" not in given and "mergeschema" in given:
-        return boolean_option(given, "mergeSchema", default=False)
+    if "merge-schema" not in values and "mergeschema" in values:
+        return boolean_option(values, "mergeSchema", default=False)
     return boolean_option(merged, "merge-schema", default=False)
 
 
-def _planned(given: Mapping[str, str]) -> Planned | None:
+def _planned(values: Mapping[str, str]) -> Planned | None:
     """Return which commits an overwrite conflicts with (Java: SparkWrite.DynamicOverwrite).
 
     Those since `validate-from-snapshot-id`, without it all of the table's history.
     """
-    level = choice_option(given, "isolation-level", ("serializable", "snapshot"))
-    since = integer_option(given, "validate-from-snapshot-id")
+    level = choice_option(values, "isolation-level", ("serializable", "snapshot"))
+    since = integer_option(values, "validate-from-snapshot-id")
     return None if level is None else Planned(since, refuse_new_data=level == "serializable")
 
 
-def _token(given: Mapping[str, str]) -> Token | None:
+def _token(values: Mapping[str, str]) -> Token | None:
     """Return the batch that is written. Raises InvalidOptionError for half a one."""
-    app_id, version = given.get("txnappid"), integer_option(given, "txnVersion")
+    app_id, version = values.get("txnappid"), integer_option(values, "txnVersion")
     if (app_id is None) != (version is None):
         there, lacks = ("txnAppId", "txnVersion")[:: 1 if version is None else -1]
         raise InvalidOptionError(f"Option '{there}' goes with option '{lacks}': set both")
-    return token_of(app_id, version, given.get("branch"))
+    return token_of(app_id, version, values.get("branch"))
 
 
-def _engine(given: Mapping[str, str]) -> Literal["native", "arrow"] | None:
-    match choice_option(given, "engine", ("native", "arrow")):
+def _engine(values: Mapping[str, str]) -> Literal["native", "arrow"] | None:
+    match choice_option(values, "engine", ("native", "arrow")):
         case "native":
             return "native"
         case "arrow":

@@ -21,9 +21,9 @@ class AlignOptions:
     case_sensitive: bool = True
 
 
-def check_columns(schema: Schema, given: pa.Schema, options: AlignOptions) -> None:
+def check_columns(schema: Schema, source: pa.Schema, options: AlignOptions) -> None:
     """Refuse a frame whose columns don't fit, before its first row. Raises InvalidSchemaError."""
-    _plan(schema, given, options)
+    _plan(schema, source, options)
 
 
 def aligned(
@@ -42,10 +42,10 @@ def aligned(
             yield plan.apply(pa.RecordBatch.from_arrays(columns, schema=batch.schema))
 
 
-def _plan(schema: Schema, given: pa.Schema, options: AlignOptions) -> AlignPlan:
+def _plan(schema: Schema, source: pa.Schema, options: AlignOptions) -> AlignPlan:
     return align(
         schema,
-        given,
+        source,
         check_nullability=options.check_nullability,
         check_ordering=options.check_ordering,
         case_sensitive=options.case_sensitive,

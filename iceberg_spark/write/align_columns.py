@@ -64,12 +64,12 @@ class AlignPlan:
         Raises InvalidInputError naming the column for a null in a required one and for a value
         that the table's type can't hold.
         """
-        given = batch.columns  # makes all of them each time it is asked
-        made = [_make(column, given, batch.num_rows) for column in self.columns]
-        for column, array in zip(self.columns, made, strict=True):
+        sources = batch.columns  # makes all of them each time it is asked
+        aligned = [_make(column, sources, batch.num_rows) for column in self.columns]
+        for column, array in zip(self.columns, aligned, strict=True):
             if column.field.required and array.null_count:
                 raise null_error(column.path)
-        return batch_of(batch.num_rows, made, self.target)
+        return batch_of(batch.num_rows, aligned, self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class _Rules:
 
 def align(
     schema: Schema,
-    given: pa.Schema,
+    source: pa.Schema,
     *,
     check_nullability: bool = True,
     check_ordering: bool = False,
@@ -96,10 +96,10 @@ def align(
     (`check_ordering`), ambiguous, or of another type. Source: Java's CheckCompatibility.
     """
     rules = _Rules(check_ordering, case_sensitive)
-    columns = _match(schema.fields, list(given), "", rules)
+    columns = _match(schema.fields, list(source), "", rules)
     if check_nullability:
         for column in columns:
-            is_null = column.source is not None and pa.types.is_null(given[column.source].type)
+            is_null = column.source is not None and pa.types.is_null(source[column.source].type)
             if is_null and column.field.required:
                 raise null_error(column.path)
     return AlignPlan(to_arrow(schema), columns)
@@ -114,9 +114,9 @@ def null_error(path: str) -> InvalidInputError:
 
 
 def _match(
-    fields: Sequence[NestedField], given: Sequence[pa.Field], prefix: str, rules: _Rules
+    fields: Sequence[NestedField], sources_fields: Sequence[pa.Field], prefix: str, rules: _Rules
 ) -> tuple[_Column, ...]:
-    sources = _sources(fields, given, prefix, rules)
+    sources = _sources(fields, sources_fields, prefix, rules)
     missing = [
         f"'{prefix}{field.name}'"
         for field in fields
@@ -124,29 +124,29 @@ def _match(
     ]
     if missing:
         raise InvalidSchemaError(f"The data lacks required columns: {', '.join(missing)}")
-    found = []
+    columns = []
     for field in fields:
         path = f"{prefix}{field.name}"
         source = sources[field.field_id]
-        step = None if source is None else _step(given[source].type, field, path, rules)
-        found.append(_Column(field, path, source, step))
-    return tuple(found)
+        step = None if source is None else _step(sources_fields[source].type, field, path, rules)
+        columns.append(_Column(field, path, source, step))
+    return tuple(columns)
 
 
 def _sources(
-    fields: Iterable[NestedField], given: Sequence[pa.Field], prefix: str, rules: _Rules
+    fields: Iterable[NestedField], source_fields: Sequence[pa.Field], prefix: str, rules: _Rules
 ) -> dict[int, int | None]:
     """Return the input's position for each field id, None where it has no such column."""
-    names = [field.name for field in given]
-    exact = _places_by_name(names)
-    folded = {} if rules.case_sensitive else _places_by_name([name.lower() for name in names])
+    names = [field.name for field in source_fields]
+    exact = _indices_by_name(names)
+    folded = {} if rules.case_sensitive else _indices_by_name([name.lower() for name in names])
     used: dict[int, int | None] = {}
     for field in fields:
-        found = exact.get(field.name) or folded.get(field.name.lower(), [])
-        used[field.field_id] = _only(found, names, f"{prefix}{field.name}", prefix)
+        matches = exact.get(field.name) or folded.get(field.name.lower(), [])
+        used[field.field_id] = _only(matches, names, f"{prefix}{field.name}", prefix)
     taken = [source for source in used.values() if source is not None]
-    known = set(taken)
-    extra = [name for index, name in enumerate(names) if index not in known]
+    matched = set(taken)
+    extra = [name for index, name in enumerate(names) if index not in matched]
     if extra:
         raise _unknown_columns(fields, extra, prefix)
     if rules.check_ordering and taken != sorted(taken):
@@ -161,16 +161,18 @@ def _sources(
 def _unknown_columns(
     fields: Iterable[NestedField], extra: Sequence[str], prefix: str
 ) -> InvalidSchemaError:
-    known = [field.name for field in fields]
-    cased = [(name, one) for name in extra for one in known if one.lower() == name.lower()]
+    columns = [field.name for field in fields]
+    cased = [
+        (name, column) for name in extra for column in columns if column.lower() == name.lower()
+    ]
     named = listed([f"'{prefix}{name}'" for name in extra])
     if cased:
-        pairs = ", ".join(f"'{prefix}{one}' is spelt '{prefix}{name}'" for name, one in cased)
+        pairs = ", ".join(f"'{prefix}{column}' is spelt '{prefix}{name}'" for name, column in cased)
         return InvalidSchemaError(
             f"The table has no columns {named}: in the data {pairs}. Rename the data's columns, "
             "or write with case_sensitive=False"
         )
-    close = did_you_mean(extra[0], known) if len(extra) == 1 else ""
+    close = did_you_mean(extra[0], columns) if len(extra) == 1 else ""
     return InvalidSchemaError(
         f"The table has no columns {named}{close}{';' if not close else ' Else'} drop them from "
         "the data, or add them to the table, by update_schema() or the option mergeSchema of "
@@ -178,21 +180,21 @@ def _unknown_columns(
     )
 
 
-def _places_by_name(names: Iterable[str]) -> dict[str, list[int]]:
+def _indices_by_name(names: Iterable[str]) -> dict[str, list[int]]:
     """Return where each name is, so that many columns are found without a search for each."""
-    found = defaultdict[str, list[int]](list)
+    indices = defaultdict[str, list[int]](list)
     for index, name in enumerate(names):
-        found[name].append(index)
-    return dict(found)
+        indices[name].append(index)
+    return dict(indices)
 
 
-def _only(found: Sequence[int], names: Sequence[str], path: str, prefix: str) -> int | None:
-    if len(found) > 1:
-        shown = ", ".join(f"'{prefix}{names[index]}'" for index in found)
+def _only(matches: Sequence[int], names: Sequence[str], path: str, prefix: str) -> int | None:
+    if len(matches) > 1:
+        shown = ", ".join(f"'{prefix}{names[index]}'" for index in matches)
         raise InvalidSchemaError(
             f"Column '{path}' is ambiguous: the data has {shown}; rename all but one"
         )
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def _make(column: _Column, sources: Sequence[pa.Array], rows: int) -> pa.Array:
@@ -211,16 +213,16 @@ def _step(kind: pa.DataType, field: NestedField, path: str, rules: _Rules) -> St
 
 
 def _plain_step(kind: pa.DataType, field: NestedField, path: str, rules: _Rules) -> Step | None:
-    wanted = field.field_type
-    match wanted:
+    target = field.field_type
+    match target:
         case StructType(fields=fields) if pa.types.is_struct(kind):
-            return _struct_step(_match(fields, list(kind), f"{path}.", rules), wanted, path)
+            return _struct_step(_match(fields, list(kind), f"{path}.", rules), target, path)
         case ListType() if is_list(kind):
-            element = wanted.element_field
+            element = target.element_field
             below = _step(kind.value_field.type, element, f"{path}.element", rules)
-            return _list_step(kind, wanted, below, path)
+            return _list_step(kind, target, below, path)
         case MapType() if pa.types.is_map(kind):
-            return _map_step(kind, wanted, path, rules)
+            return _map_step(kind, target, path, rules)
         case VariantType():
             return _variant_step(kind, path)
         case GeometryType() | GeographyType() if _is_sparks_geometry(kind):
@@ -263,18 +265,18 @@ def _leaf_step(kind: pa.DataType, field: NestedField, path: str) -> Step | None:
     return cast_step(kind, field.field_type, path)
 
 
-def _struct_step(columns: tuple[_Column, ...], wanted: StructType, path: str) -> Step:
-    target = to_arrow_type(wanted, path)
+def _struct_step(columns: tuple[_Column, ...], kind: StructType, path: str) -> Step:
+    target = to_arrow_type(kind, path)
 
     def convert(array: pa.Array) -> pa.Array:
         children = struct_children(array)
-        made = [_make(column, children, len(array)) for column in columns]
-        for at, (column, child) in enumerate(zip(columns, made, strict=True)):
+        aligned = [_make(column, children, len(array)) for column in columns]
+        for index, (column, child) in enumerate(zip(columns, aligned, strict=True)):
             if column.field.required and _has_null_inside(array, child):
                 raise null_error(column.path)
             if column.field.required:
-                made[at] = without_nulls(child)
-        return struct_of(len(array), made, target, array)
+                aligned[index] = without_nulls(child)
+        return struct_of(len(array), aligned, target, array)
 
     return convert
 
@@ -286,16 +288,16 @@ def _has_null_inside(parent: pa.Array, child: pa.Array) -> bool:
     return bool(pc.any(pc.and_(parent.is_valid(), child.is_null())).as_py())
 
 
-def _list_step(kind: pa.DataType, wanted: ListType, below: Step | None, path: str) -> Step | None:
-    target = to_arrow_type(wanted, path)
-    if kind == target and below is None and not wanted.element_required:
+def _list_step(kind: pa.DataType, expected: ListType, below: Step | None, path: str) -> Step | None:
+    target = to_arrow_type(expected, path)
+    if kind == target and below is None and not expected.element_required:
         return None
     element = f"{path}.element"
 
     def convert(array: pa.Array) -> pa.Array:
         if not pa.types.is_list(array.type):
             array = _plain_list(array, path)
-        if wanted.element_required and array.flatten().null_count:
+        if expected.element_required and array.flatten().null_count:
             raise null_error(element)
         return map_list(array, below or _same, target)
 
@@ -309,13 +311,13 @@ def _plain_list(array: pa.Array, path: str) -> pa.ListArray:
         raise InvalidInputError(f"Column '{path}' can't be written: {cause}") from cause
 
 
-def _map_step(kind: pa.DataType, wanted: MapType, path: str, rules: _Rules) -> Step | None:
-    target = to_arrow_type(wanted, path)
+def _map_step(kind: pa.DataType, expected: MapType, path: str, rules: _Rules) -> Step | None:
+    target = to_arrow_type(expected, path)
     steps = (
-        _step(kind.key_type, wanted.key_field, f"{path}.key", rules),
-        _step(kind.item_type, wanted.value_field, f"{path}.value", rules),
+        _step(kind.key_type, expected.key_field, f"{path}.key", rules),
+        _step(kind.item_type, expected.value_field, f"{path}.value", rules),
     )
-    if kind == target and steps == (None, None) and not wanted.value_required:
+    if kind == target and steps == (None, None) and not expected.value_required:
         return None
     entry = pa.struct([target.key_field, target.item_field])
 
@@ -325,7 +327,7 @@ def _map_step(kind: pa.DataType, wanted: MapType, path: str, rules: _Rules) -> S
             children.append(child if step is None else step(child))
         if children[0].null_count:  # Arrow ends the process for a map with such keys
             raise null_error(f"{path}.key")
-        if wanted.value_required and children[1].null_count:
+        if expected.value_required and children[1].null_count:
             raise null_error(f"{path}.value")
         return struct_of(len(array), children, entry)
 

@@ -78,60 +78,60 @@ _SQL: Mapping[type, str] = {
 }
 
 
-def cast_step(kind: pa.DataType, wanted: t.IcebergType, column: str) -> Step | None:
+def cast_step(kind: pa.DataType, expected: t.IcebergType, column: str) -> Step | None:
     """Return how to turn a column into the table's type, None when it is that already.
 
     Raises InvalidSchemaError naming the column, both types and a cast that would do. The step
     raises InvalidInputError for a value that the table's type can't hold exactly.
     """
-    target = to_arrow_type(wanted, column)
-    if kind == target and not isinstance(wanted, t.TimeType):
+    target = to_arrow_type(expected, column)
+    if kind == target and not isinstance(expected, t.TimeType):
         return None
-    if not pt.is_null(storage_type(kind)) and not _accepted(storage_type(kind), wanted):
+    if not pt.is_null(storage_type(kind)) and not _accepted(storage_type(kind), expected):
         raise InvalidSchemaError(
-            f"Column '{column}' is {wanted} in the table and {kind} in the data; "
-            f"{_advice(kind, wanted, column)}"
+            f"Column '{column}' is {expected} in the table and {kind} in the data; "
+            f"{_advice(kind, expected, column)}"
         )
 
     def convert(array: pa.Array) -> pa.Array:
         try:
-            return _convert(array, target, wanted)
+            return _convert(array, target, expected)
         except (pa.ArrowInvalid, InvalidInputError) as cause:
             raise InvalidInputError(
-                f"Column '{column}' holds a value that {wanted} can't hold: {cause}"
+                f"Column '{column}' holds a value that {expected} can't hold: {cause}"
             ) from cause
 
     return convert
 
 
-def _accepted(kind: pa.DataType, wanted: t.IcebergType) -> bool:
-    if isinstance(wanted, t.DecimalType):
-        whole = wanted.precision - wanted.scale
+def _accepted(kind: pa.DataType, expected: t.IcebergType) -> bool:
+    if isinstance(expected, t.DecimalType):
+        digits = expected.precision - expected.scale
         return bool(
             pt.is_decimal(kind)
-            and 0 <= kind.scale <= wanted.scale
-            and kind.precision - kind.scale <= whole
+            and 0 <= kind.scale <= expected.scale
+            and kind.precision - kind.scale <= digits
         )
-    accepts = _ACCEPTED.get(type(wanted))
+    accepts = _ACCEPTED.get(type(expected))
     return accepts is not None and accepts(kind)
 
 
-def _advice(kind: pa.DataType, wanted: t.IcebergType, column: str) -> str:
-    if isinstance(wanted, t.TimestamptzType | t.TimestamptzNanoType) and pt.is_timestamp(kind):
+def _advice(kind: pa.DataType, expected: t.IcebergType, column: str) -> str:
+    if isinstance(expected, t.TimestamptzType | t.TimestamptzNanoType) and pt.is_timestamp(kind):
         return f"say which zone its values are in: cast('{column}' as timestamp)"
-    name = _SQL.get(type(wanted), str(wanted).replace(" ", ""))
+    name = _SQL.get(type(expected), str(expected).replace(" ", ""))
     return f"cast it: cast({column} as {name})"
 
 
-def _convert(array: pa.Array, target: pa.DataType, wanted: t.IcebergType) -> pa.Array:
+def _convert(array: pa.Array, target: pa.DataType, expected: t.IcebergType) -> pa.Array:
     array = plain(array)
     if pt.is_null(array.type):
         return pa.nulls(len(array), target)
-    if isinstance(wanted, t.TimeType):
+    if isinstance(expected, t.TimeType):
         return _times_of_day(array.cast(target))
     if array.type == target:
         return array
-    if isinstance(wanted, t.UUIDType) and _text(array.type):
+    if isinstance(expected, t.UUIDType) and _text(array.type):
         return uuid_bytes(array)
     if pt.is_fixed_size_binary(target) and not pt.is_binary(array.type):
         array = array.cast(pa.binary())  # from binary the next cast checks lengths

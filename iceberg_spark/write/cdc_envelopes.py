@@ -190,9 +190,9 @@ def _check_columns(values: Mapping[str, Any], columns: Sequence[_Column]) -> Non
     for column in columns:
         if column.source is None:
             raise InvalidInputError(f"column '{column.name}' is not in the message")
-    known = {column.source for column in columns}
+    sources = {column.source for column in columns}
     for name in values:
-        if name not in known and not name.startswith("__"):
+        if name not in sources and not name.startswith("__"):
             raise InvalidInputError(f"column '{name}' is not in the schema")
 
 
@@ -304,8 +304,8 @@ def _log_position(parent: Mapping[str, Any], path: str, value: Any, *, is_read: 
     else:
         file, _, number = str(value).rpartition(":")
         row = parent.get("xoffset")
-    place = f"{file}:{int(number):020}"
-    return place if is_read else f"{place}:{int(row or 0):010}"
+    position = f"{file}:{int(number):020}"
+    return position if is_read else f"{position}:{int(row or 0):010}"
 
 
 def _check_snapshot(change: Change, path: str) -> None:

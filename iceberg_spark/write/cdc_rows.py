@@ -51,18 +51,18 @@ class CdcReader:
     or belongs to the table; InvalidSchemaError for columns that don't fit.
     """
 
-    def __init__(self, context: UpsertContext, given: pa.Schema) -> None:
+    def __init__(self, context: UpsertContext, source: pa.Schema) -> None:
         self._context = context
-        schema, names = context.write.schema, given.names
+        schema, names = context.write.schema, source.names
         self._op = names.index(OPERATION) if OPERATION in names else None
         if self._op is not None:
-            _check_operation(schema, given.field(self._op))
+            _check_operation(schema, source.field(self._op))
         for key in context.equality_ids:
-            _check_given(schema, key, given, case_sensitive=context.options.case_sensitive)
-        self._order = tuple(_order_column(given, name) for name in context.order_by)
-        extra = {self._op, *(at for at in self._order if not self._is_column(names[at]))}
-        self._kept = [at for at in range(len(names)) if at not in extra]
-        self._given = pa.schema([given.field(at) for at in self._kept])
+            _check_given(schema, key, source, case_sensitive=context.options.case_sensitive)
+        self._order = tuple(_order_column(source, name) for name in context.order_by)
+        extra = {self._op, *(index for index in self._order if not self._is_column(names[index]))}
+        self._source_indices = [index for index in range(len(names)) if index not in extra]
+        self._source_schema = pa.schema([source.field(index) for index in self._source_indices])
         self._strict: AlignPlan | None = None
         if self._op is None:
             self._strict = self._plan(schema)
@@ -73,14 +73,14 @@ class CdcReader:
             self._relaxed = self._plan(self._relaxed_schema)
 
     def _is_column(self, name: str) -> bool:
-        found = self._context.write.schema.find_id(name, self._context.options.case_sensitive)
-        return found is not None
+        field_id = self._context.write.schema.find_id(name, self._context.options.case_sensitive)
+        return field_id is not None
 
     def _plan(self, schema: Schema) -> AlignPlan:
         options = self._context.options
         return align(
             schema,
-            self._given,
+            self._source_schema,
             check_nullability=options.check_nullability,
             check_ordering=options.check_ordering,
             case_sensitive=options.case_sensitive,
@@ -89,8 +89,10 @@ class CdcReader:
     def changes(self, batch: pa.RecordBatch) -> CdcRows:
         """Return a batch's changes. Raises InvalidInputError for values that can't be."""
         columns = [with_offsets(column) for column in batch.columns]
-        data = pa.RecordBatch.from_arrays([columns[at] for at in self._kept], schema=self._given)
-        order = tuple(_comparable(columns[at]) for at in self._order)
+        data = pa.RecordBatch.from_arrays(
+            [columns[index] for index in self._source_indices], schema=self._source_schema
+        )
+        order = tuple(_comparable(columns[index]) for index in self._order)
         written = None if self._op is None else _written(columns[self._op])
         if written is None:
             rows = self._strict_plan().apply(data)
@@ -118,7 +120,7 @@ def _check_operation(schema: Schema, column: pa.Field) -> None:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind)):
         raise InvalidInputError(
-            f"Column '{OPERATION}' is {column.type}; it must be text: {', '.join(_known())}"
+            f"Column '{OPERATION}' is {column.type}; it must be text: {', '.join(_operations())}"
         )
 
 
@@ -126,7 +128,7 @@ def _is_view(kind: pa.DataType) -> bool:
     return bool(kind == pa.string_view())
 
 
-def _known() -> list[str]:
+def _operations() -> list[str]:
     return sorted((*_INSERTS, *_DELETES))
 
 
@@ -134,49 +136,49 @@ def _written(operations: pa.Array) -> Mask | None:
     """Return which rows are written, None for all."""
     texts = plain(operations).cast(pa.string())
     inserts = pc.is_in(texts, pa.array(_INSERTS))
-    known = pc.or_(inserts, pc.is_in(texts, pa.array(_DELETES)))
-    if not pc.all(known, min_count=0).as_py():
-        wrong = texts.filter(pc.invert(known))[0].as_py()
+    valid = pc.or_(inserts, pc.is_in(texts, pa.array(_DELETES)))
+    if not pc.all(valid, min_count=0).as_py():
+        wrong = texts.filter(pc.invert(valid))[0].as_py()
         shown = "NULL" if wrong is None else f"'{wrong}'"
         raise InvalidInputError(
-            f"Column '{OPERATION}' has {shown}; it may hold {', '.join(_known())}"
+            f"Column '{OPERATION}' has {shown}; it may hold {', '.join(_operations())}"
         )
     mask: Mask = inserts.to_numpy(zero_copy_only=False)
     return None if mask.all() else mask
 
 
-def _check_given(schema: Schema, key: int, given: pa.Schema, *, case_sensitive: bool) -> None:
+def _check_given(schema: Schema, key: int, source: pa.Schema, *, case_sensitive: bool) -> None:
     """Refuse a source without a key column: it would be read as NULL for every row."""
-    fields: Sequence[pa.Field] = list(given)
+    fields: Sequence[pa.Field] = list(source)
     for step in schema.path_ids(key):
         name = schema.find_field(step).name
-        found = [
-            one
-            for one in fields
-            if one.name == name or (not case_sensitive and one.name.lower() == name.lower())
+        matches = [
+            field
+            for field in fields
+            if field.name == name or (not case_sensitive and field.name.lower() == name.lower())
         ]
-        if not found:
+        if not matches:
             raise InvalidInputError(
                 f"The data lacks the key column '{schema.find_column_name(key)}'; an upsert needs "
                 "every key column in each row"
             )
-        fields = list(found[0].type) if pa.types.is_struct(found[0].type) else []
+        fields = list(matches[0].type) if pa.types.is_struct(matches[0].type) else []
 
 
-def _order_column(given: pa.Schema, name: str) -> int:
+def _order_column(source: pa.Schema, name: str) -> int:
     parts = quoted_parts(name)
-    at: int = given.get_field_index(name)
-    if at < 0 and parts is not None and len(parts) == 1:
-        at = given.get_field_index(parts[0])
-    if at < 0:
+    index: int = source.get_field_index(name)
+    if index < 0 and parts is not None and len(parts) == 1:
+        index = source.get_field_index(parts[0])
+    if index < 0:
         raise InvalidInputError(
             f"The data has no column '{name}' to order by; it has: "
-            f"{listed(given.names)}{did_you_mean(name, given.names)}"
+            f"{listed(source.names)}{did_you_mean(name, source.names)}"
         )
-    kind = given.field(at).type
+    kind = source.field(index).type
     if pa.types.is_nested(kind) or is_list(kind) or pa.types.is_interval(kind):
         raise InvalidInputError(f"Column '{name}' of type {kind} has no order; order by another")
-    return at
+    return index
 
 
 def _comparable(column: pa.Array) -> pa.Array:

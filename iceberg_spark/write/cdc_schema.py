@@ -128,7 +128,7 @@ def _wider(before: t.IcebergType, kind: t.IcebergType) -> t.IcebergType:
             is_decimal = digits + scale <= _WIDEST_DECIMAL
             return t.DecimalType(digits + scale, scale) if is_decimal else t.StringType()
         case _ if type(before) in _WIDTH and type(kind) in _WIDTH:
-            wider = max(before, kind, key=lambda one: _WIDTH.index(type(one)))
+            wider = max(before, kind, key=lambda candidate: _WIDTH.index(type(candidate)))
             has_long = t.LongType in (type(before), type(kind))
             return t.DoubleType() if has_long and isinstance(wider, t.FloatType) else wider
         case _:

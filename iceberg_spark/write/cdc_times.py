@@ -68,8 +68,8 @@ def _nanos(hour: str, minute: str, second: str | None, fraction: str | None) -> 
     minutes, seconds = int(minute), int(second or 0)
     if minutes > 59 or seconds > 59:
         raise ValueError(f"{hour}:{minute}:{second} is not a time")
-    whole = (int(hour) * 60 + minutes) * 60 + seconds
-    return whole * 10**9 + int((fraction or "").ljust(9, "0"))
+    total_seconds = (int(hour) * 60 + minutes) * 60 + seconds
+    return total_seconds * 10**9 + int((fraction or "").ljust(9, "0"))
 
 
 def _offset(zone: str | None) -> int:

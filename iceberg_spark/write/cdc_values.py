@@ -54,7 +54,7 @@ _EARLIEST_DAY, _LATEST_DAY = -2_451_000, 2_145_043_000
 """Just beyond the dates of PostgreSQL (4713 BC to 5874897): its infinity wraps far outside."""
 _SURE_HEX_DIGITS = 8
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
-_WHOLE = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _SPECIAL = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
 _URL_SAFE = str.maketrans("-_", "+/")

@@ -38,7 +38,7 @@ from iceberg_spark.write.task_keys import KeyCollector
 from iceberg_spark.write.uncommitted_files import remove_written
 from iceberg_spark.write.upsert_context import UpsertContext
 
-_PLACE = "place"  # the column that follows rows through the grouping by partition
+_POSITION = "place"  # the column that follows rows through the grouping by partition
 _Files = dict[int, list[DataFile]]
 
 
@@ -136,15 +136,15 @@ class _TaskWriter:
         """Send rows to the files of their partitions; return the series and place of each."""
         series = np.zeros(rows.num_rows, np.int32)
         ordinals = np.empty(rows.num_rows, np.int64)
-        for group, places in self._groups(pa.Table.from_batches([rows])):
+        for group, positions in self._groups(pa.Table.from_batches([rows])):
             there = self._series_of(group)
             count = group.rows.num_rows
-            found = np.arange(there.rows, there.rows + count)
-            if places is None:
-                ordinals[:] = found
+            numbers = np.arange(there.rows, there.rows + count)
+            if positions is None:
+                ordinals[:] = numbers
             else:
-                series[places] = there.number
-                ordinals[places] = found
+                series[positions] = there.number
+                ordinals[positions] = numbers
             there.rows += count
             self._files[0].write(group.key, group.partition, group.rows)
         return series, ordinals
@@ -155,7 +155,7 @@ class _TaskWriter:
         if write.spec.is_unpartitioned:
             yield Group((), (None,) * len(write.spec.fields), table), None
             return
-        numbered = table.append_column(_PLACE, pa.array(np.arange(table.num_rows)))
+        numbered = table.append_column(_POSITION, pa.array(np.arange(table.num_rows)))
         for group in group_rows(numbered, write.spec, write.schema):
             places = group.rows.column(group.rows.num_columns - 1).to_numpy()
             rows = group.rows.select(range(group.rows.num_columns - 1))
@@ -212,18 +212,18 @@ class _TaskWriter:
                 self._io,
                 (
                     DeletedRows(path, write.spec.spec_id, series.partition, positions)
-                    for series, found in superseded
-                    for path, positions in found
+                    for series, superseded_positions in superseded
+                    for path, positions in superseded_positions
                 ),
                 specs={write.spec.spec_id: write.spec},
                 task=self._task,
             )
             return self._written
-        for series, found in superseded:
+        for series, superseded_positions in superseded:
             self._written += write_positions(
                 write,
                 self._io,
-                sorted(found, key=lambda one: one[0].encode()),
+                sorted(superseded_positions, key=lambda item: item[0].encode()),
                 spec=write.spec,
                 partition=series.partition,
                 task=self._task,

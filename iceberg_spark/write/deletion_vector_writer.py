@@ -65,9 +65,9 @@ def write_vectors(
     entries: list[DataFile] = []
 
     def blobs() -> Iterator[NewBlob]:
-        for each in chain((first,), stream):
-            entries.append(_entry(each, path))
-            yield vector_blob(each.positions, each.file_path)
+        for deleted in chain((first,), stream):
+            entries.append(_entry(deleted, path))
+            yield vector_blob(deleted.positions, deleted.file_path)
 
     file = write_puffin(io, path, blobs())
     return tuple(

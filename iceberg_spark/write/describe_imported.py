@@ -68,14 +68,14 @@ def imported_data_file(
     ids = _mapped_ids(metadata)
     file = imported_file(io, path, ids)
     schema = metadata.schema
-    given = {part.source_id for part in spec.fields} if partition is not None else set()
-    _check_fits(path, file.fields, schema, given)
+    ids_in_path = {part.source_id for part in spec.fields} if partition is not None else set()
+    _check_fits(path, file.fields, schema, ids_in_path)
     if file.file_format is FileFormat.ORC:
         _check_orc_times(path, file.fields, schema)
     check_values(io, path, file, schema, ids)
     modes = metrics_modes(schema, metadata.properties)
     with decoding(path):
-        found = _partition(path, file, schema, spec, partition)
+        values = _partition(path, file, schema, spec, partition)
         metrics = file.metrics(schema, modes)
     return file_entry(
         metrics,
@@ -85,7 +85,7 @@ def imported_data_file(
         file_path=path,
         file_size_in_bytes=file.size,
         split_offsets=file.split_offsets,
-        partition=found,
+        partition=values,
         partition_spec_id=spec.spec_id,
         sort_order_id=0,
     )
@@ -108,51 +108,51 @@ def _check_fits(
 
 
 def _check_struct(
-    path: str, fields: tuple[FileField, ...], wanted: tuple[NestedField, ...], prefix: str
+    path: str, fields: tuple[FileField, ...], columns: tuple[NestedField, ...], prefix: str
 ) -> None:
-    known = {field.field_id: field for field in wanted}
+    by_id = {field.field_id: field for field in columns}
     names: dict[int, str] = {}
     for field in fields:
-        found = known.get(known_id(field) or 0)
-        if found is None and not prefix and field.name in LINEAGE_NAMES:
+        column = by_id.get(known_id(field) or 0)
+        if column is None and not prefix and field.name in LINEAGE_NAMES:
             raise InvalidSchemaError(
                 f"{path} has a column '{field.name}', the row ids of another table or the numbers "
                 "of its commits, which would be taken for this table's: add the rows by "
                 "t.append(), or write the file without the column"
             )
-        if found is None:
+        if column is None:
             raise InvalidSchemaError(
                 f"{path} has a column '{prefix}{field.name}' that the table does not have; add it "
                 "to the table or to its name mapping first"
             )
-        if found.field_id in names:
+        if column.field_id in names:
             raise InvalidSchemaError(
-                f"{path} has two columns for '{prefix}{found.name}' of the table, "
-                f"'{names[found.field_id]}' and '{field.name}': leave one of them out of the file "
+                f"{path} has two columns for '{prefix}{column.name}' of the table, "
+                f"'{names[column.field_id]}' and '{field.name}': leave one of them out of the file "
                 "or of the table's name mapping"
             )
-        names[found.field_id] = field.name
-        _check_type(path, field, found.field_type, f"{prefix}{field.name}")
+        names[column.field_id] = field.name
+        _check_type(path, field, column.field_type, f"{prefix}{field.name}")
 
 
-def _check_type(path: str, field: FileField, wanted: IcebergType, column: str) -> None:
-    match wanted:
+def _check_type(path: str, field: FileField, kind: IcebergType, column: str) -> None:
+    match kind:
         case StructType(fields=fields) if pa.types.is_struct(field.kind):
             _check_struct(path, field.children, fields, f"{column}.")
         case ListType() if is_list(field.kind) and not pa.types.is_map(field.kind):
-            _check_type(path, field.children[0], wanted.element_type, f"{column}.element")
+            _check_type(path, field.children[0], kind.element_type, f"{column}.element")
         case MapType() if pa.types.is_map(field.kind):
-            _check_type(path, field.children[0], wanted.key_type, f"{column}.key")
-            _check_type(path, field.children[1], wanted.value_type, f"{column}.value")
+            _check_type(path, field.children[0], kind.key_type, f"{column}.key")
+            _check_type(path, field.children[1], kind.value_type, f"{column}.value")
         case VariantType() if is_stored_variant(field.kind):
             pass
         case StructType() | ListType() | MapType():
             raise InvalidSchemaError(
-                f"Column '{column}' is {wanted} in the table and {field.kind} in {path}"
+                f"Column '{column}' is {kind} in the table and {field.kind} in {path}"
             )
         case _:
             try:
-                leaf_step(field.kind, wanted, column, path)
+                leaf_step(field.kind, kind, column, path)
             except CorruptFileError as cause:
                 raise InvalidSchemaError(str(cause)) from cause
 
@@ -165,14 +165,14 @@ def _check_orc_times(path: str, fields: tuple[FileField, ...], schema: Schema) -
     """
     for field in fields:
         _check_orc_times(path, field.children, schema)
-        found = schema.get(known_id(field) or 0)
-        wanted = None if found is None else found.field_type
-        if not isinstance(wanted, _WALL_CLOCKS + _INSTANTS):
+        column = schema.get(known_id(field) or 0)
+        kind = None if column is None else column.field_type
+        if not isinstance(kind, _WALL_CLOCKS + _INSTANTS):
             continue
         is_time = pa.types.is_timestamp(field.kind)
-        if not is_time or (field.kind.tz is None) != isinstance(wanted, _WALL_CLOCKS):
+        if not is_time or (field.kind.tz is None) != isinstance(kind, _WALL_CLOCKS):
             raise InvalidSchemaError(
-                f"Column '{field.name}' is {wanted} in the table, and {path} has an ORC "
+                f"Column '{field.name}' is {kind} in the table, and {path} has an ORC "
                 f"{'number' if not is_time else 'timestamp ' + _zone(field)} in its place, which "
                 "Iceberg's readers refuse: read the files with Spark, and append their rows"
             )
@@ -187,31 +187,31 @@ def _partition(
     file: ImportedFile,
     schema: Schema,
     spec: PartitionSpec,
-    given: tuple[Any, ...] | None,
+    stated: tuple[Any, ...] | None,
 ) -> tuple[Any, ...]:
     """Return the partition of a file: given and not contradicted, or found in its statistics."""
     types = [child.field_type for child in partition_type(spec, schema).fields]
-    found = []
+    values = []
     for index, (part, kind) in enumerate(zip(spec.fields, types, strict=True)):
         source = schema.find_field(part.source_id)
-        known = file.partition_values(part, source.field_type, kind)
-        if given is None:
-            found.append(_single(path, known, part))
+        stored = file.partition_values(part, source.field_type, kind)
+        if stated is None:
+            values.append(_single(path, stored, part))
             continue
-        wrong = isinstance(part.transform, IdentityTransform) and known is not None
-        if wrong and any(value != given[index] for value in known or ()):
+        wrong = isinstance(part.transform, IdentityTransform) and stored is not None
+        if wrong and any(value != stated[index] for value in stored or ()):
             raise InvalidInputError(
-                f"{path} is for {part.name}={given[index]!r}, but its column '{source.name}' "
-                f"holds other values: {known}"
+                f"{path} is for {part.name}={stated[index]!r}, but its column '{source.name}' "
+                f"holds other values: {stored}"
             )
-        found.append(given[index])
-    return tuple(found)
+        values.append(stated[index])
+    return tuple(values)
 
 
-def _single(path: str, known: list[Any] | None, part: PartitionField) -> Any:
-    if known is not None and len(known) == 1:
-        return known[0]
-    why = "its statistics don't tell" if known is None else f"it holds {known}"
+def _single(path: str, values: list[Any] | None, part: PartitionField) -> Any:
+    if values is not None and len(values) == 1:
+        return values[0]
+    why = "its statistics don't tell" if values is None else f"it holds {values}"
     raise InvalidInputError(
         f"{path} can't be added: all its rows must have one value of partition field "
         f"'{part.name}', but {why}"
@@ -240,15 +240,15 @@ def partition_values_from_path(
             f"{path}: its folders name {', '.join(from_path)}, the table is partitioned by "
             f"{', '.join(names) or 'nothing'}"
         )
-    found = []
+    values = []
     for part, child in zip(spec.fields, types, strict=True):
         if not isinstance(part.transform, IdentityTransform):
             raise InvalidInputError(
                 f"{path}: partition field '{part.name}' is {part.transform}; only identity "
                 "partitions are read from folder names"
             )
-        found.append(_value(path, part.name, child.field_type, from_path[part.name], zone))
-    return tuple(found)
+        values.append(_value(path, part.name, child.field_type, from_path[part.name], zone))
+    return tuple(values)
 
 
 def _folders(path: str, root: str) -> Iterator[tuple[str, str]]:

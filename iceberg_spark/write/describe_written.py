@@ -83,12 +83,12 @@ def describer(context: WriteContext, io: FileIO, *, reads_columns: bool = True) 
 
     def fields_of(schema: pa.Schema) -> tuple[FileField, ...]:
         """Return a file's columns; all files of a write have the same, but for surprises."""
-        for known, fields in last[:1]:
-            if known.equals(schema, check_metadata=True):
+        for last_schema, fields in last[:1]:
+            if last_schema.equals(schema, check_metadata=True):
                 return fields
-        found = file_fields(schema)
-        last[:] = [(schema, found)]
-        return found
+        columns = file_fields(schema)
+        last[:] = [(schema, columns)]
+        return columns
 
     return lambda path, size: _describe(io, path, size, shape, fields_of)
 
@@ -145,7 +145,9 @@ def _check(path: str, footer: Any, fields: tuple[FileField, ...], schema: Schema
             f"{path} was written with INT96 timestamps: another thread changed the session's "
             "spark.sql.parquet.outputTimestampType while the write ran; write again"
         )
-    if set(_id_paths(fields)) != {tuple(schema.path_ids(each)) for each in schema.field_ids}:
+    if set(_id_paths(fields)) != {
+        tuple(schema.path_ids(field_id)) for field_id in schema.field_ids
+    }:
         raise UnsupportedError(
             f"{path} lacks the field ids of the table's columns: another thread changed the "
             "session's spark.sql.parquet.fieldId.write.enabled while the write ran; write again"
@@ -161,7 +163,7 @@ def _id_paths(fields: tuple[FileField, ...], above: _IdPath = ()) -> Iterator[_I
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _FooterFacts:
     """What a footer says: its metrics, nulls, extremes of floats; `again` must be read."""
 
     metrics: Metrics
@@ -170,41 +172,49 @@ class _Known:
     again: frozenset[int]
 
 
-def _known(reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape) -> _Known:
+def _footer_facts(
+    reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape
+) -> _FooterFacts:
     footer, schema, modes = reader.file.metadata, shape.context.schema, shape.modes
-    found = footer_metrics(footer, fields, schema, modes)
+    metrics = footer_metrics(footer, fields, schema, modes)
     leaves = single_leaves(fields)
-    nulls = {each: null_count(chunks_of(footer, leaf)) for each, leaf in leaves.items()}
+    nulls = {leaf_id: null_count(chunks_of(footer, leaf)) for leaf_id, leaf in leaves.items()}
     floats = _proved_floats(footer, leaves, shape)
     again = set(shape.floats - floats.keys())
     for field_id, count in nulls.items():
-        mode, bounded = modes[field_id], field_id in (found.lower_bounds or {})
+        mode, bounded = modes[field_id], field_id in (metrics.lower_bounds or {})
         lacks_bounds = mode.has_bounds and not bounded and count != footer.num_rows
         if lacks_bounds or (count is None and (mode.has_counts or field_id in shape.required)):
             again.add(field_id)
-    return _Known(found, nulls, floats, frozenset(again))
+    return _FooterFacts(metrics, nulls, floats, frozenset(again))
 
 
 def _metrics(reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape) -> Metrics:
     """Return the footer's metrics, with what it lacks read back from the columns."""
     schema, modes = shape.context.schema, shape.modes
-    known = _known(reader, fields, shape)
-    found, again = known.metrics, known.again
+    footer_facts = _footer_facts(reader, fields, shape)
+    metrics, again = footer_facts.metrics, footer_facts.again
     if again and not shape.reads_columns:
         raise NotInFooterError(f"The footer of {reader.path} lacks metrics of columns {set(again)}")
     seen = _read_back(reader, fields, shape, again) if again else Metrics(0)
-    nulls = known.nulls | dict(seen.null_value_counts or {})
+    nulls = footer_facts.nulls | dict(seen.null_value_counts or {})
     for field_id in shape.required:
         if nulls.get(field_id):
             raise null_error(schema.find_field(field_id).name)
-    pairs = {each: pair for each, pair in known.floats.items() if pair and modes[each].has_bounds}
+    pairs = {
+        column_id: pair
+        for column_id, pair in footer_facts.floats.items()
+        if pair and modes[column_id].has_bounds
+    }
     low, high = (_float_bounds(schema, pairs, end) for end in (0, 1))
     return replace(
-        found,
-        null_value_counts={each: nulls[each] or 0 for each in nulls if modes[each].has_counts},
-        nan_value_counts=dict.fromkeys(known.floats, 0) | dict(seen.nan_value_counts or {}),
-        lower_bounds=_replaced(found.lower_bounds, seen.lower_bounds, again) | low,
-        upper_bounds=_replaced(found.upper_bounds, seen.upper_bounds, again) | high,
+        metrics,
+        null_value_counts={
+            column_id: nulls[column_id] or 0 for column_id in nulls if modes[column_id].has_counts
+        },
+        nan_value_counts=dict.fromkeys(footer_facts.floats, 0) | dict(seen.nan_value_counts or {}),
+        lower_bounds=_replaced(metrics.lower_bounds, seen.lower_bounds, again) | low,
+        upper_bounds=_replaced(metrics.upper_bounds, seen.upper_bounds, again) | high,
     )
 
 
@@ -212,35 +222,43 @@ def _proved_floats(
     footer: Any, leaves: Mapping[int, FileField], shape: _Shape
 ) -> dict[int, tuple[float, ...]]:
     """Return the extremes of the float columns that the footer proves to hold no NaN."""
-    found = {each: float_extremes(footer, chunks_of(footer, leaves[each])) for each in shape.floats}
-    return {each: pair for each, pair in found.items() if pair is not None}
+    extremes = {
+        field_id: float_extremes(footer, chunks_of(footer, leaves[field_id]))
+        for field_id in shape.floats
+    }
+    return {field_id: pair for field_id, pair in extremes.items() if pair is not None}
 
 
 def _float_bounds(
-    schema: Schema, known: Mapping[int, tuple[float, ...]], end: int
+    schema: Schema, extremes: Mapping[int, tuple[float, ...]], end: int
 ) -> dict[int, bytes]:
-    return {each: to_bytes(schema.find_type(each), pair[end]) for each, pair in known.items()}
+    return {
+        field_id: to_bytes(schema.find_type(field_id), pair[end])
+        for field_id, pair in extremes.items()
+    }
 
 
 def _replaced(
     first: Mapping[int, bytes] | None, second: Mapping[int, bytes] | None, ids: Iterable[int]
 ) -> dict[int, bytes]:
-    kept = {key: value for key, value in (first or {}).items() if key not in set(ids)}
-    return kept | dict(second or {})
+    remaining = {key: value for key, value in (first or {}).items() if key not in set(ids)}
+    return remaining | dict(second or {})
 
 
 def _read_back(
-    reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape, wanted: Collection[int]
+    reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape, ids: Collection[int]
 ) -> Metrics:
     schema = shape.context.schema
-    modes = {each: mode if mode.has_counts else COUNTS for each, mode in shape.modes.items()}
-    part = Schema(*_pruned(schema.fields, wanted))
-    only_floats = all(isinstance(schema.find_type(each), _FLOATS) for each in wanted)
+    modes = {
+        field_id: mode if mode.has_counts else COUNTS for field_id, mode in shape.modes.items()
+    }
+    part = Schema(*_pruned(schema.fields, ids))
+    only_floats = all(isinstance(schema.find_type(field_id), _FLOATS) for field_id in ids)
     leaves = single_leaves(fields)
     collector = MetricsCollector(part, modes, FileFormat.PARQUET)
     what = ReadRequest(
         fields,
-        frozenset(leaves[each].leaves[0] for each in wanted),
+        frozenset(leaves[field_id].leaves[0] for field_id in ids),
         batch_rows=ROWS.described_numbers if only_floats else ROWS.described_texts,
         checks_texts=False,  # what Spark makes a text of is its matter
     )
@@ -250,15 +268,15 @@ def _read_back(
 
 
 def _pruned(fields: Iterable[NestedField], ids: Collection[int]) -> list[NestedField]:
-    kept = []
+    remaining = []
     for field in fields:
         if isinstance(field.field_type, StructType):
             below = _pruned(field.field_type.fields, ids)
             if below:
-                kept.append(replace(field, field_type=StructType(*below)))
+                remaining.append(replace(field, field_type=StructType(*below)))
         elif field.field_id in ids:
-            kept.append(field)
-    return kept
+            remaining.append(field)
+    return remaining
 
 
 def _partition(
@@ -276,15 +294,15 @@ def _partition(
         if isinstance(part.transform, VoidTransform):
             values.append(None)
             continue
-        known = _of_extremes(reader, leaves[part.source_id], part, schema, kind)
-        if known is None:
+        partition_values = _of_extremes(reader, leaves[part.source_id], part, schema, kind)
+        if partition_values is None:
             return _of_first_row(reader, fields, shape)
-        if len(known) != 1:
+        if len(partition_values) != 1:
             raise CorruptFileError(
                 f"{reader.path} holds rows of several partitions: {part.name} is "
-                f"{' and '.join(map(str, known))}"
+                f"{' and '.join(map(str, partition_values))}"
             )
-        values.append(known[0])
+        values.append(partition_values[0])
     return tuple(values)
 
 
@@ -293,10 +311,10 @@ def _of_extremes(
 ) -> list[Any] | None:
     """Return the different partition values of a column's extremes, None where unknown."""
     footer, source = reader.file.metadata, schema.find_type(part.source_id)
-    known = values_of_extremes(footer, leaf, part, source, kind, is_one_partition=True)
-    if isinstance(source, _FLOATS) and known != [None]:
+    partition_values = values_of_extremes(footer, leaf, part, source, kind, is_one_partition=True)
+    if isinstance(source, _FLOATS) and partition_values != [None]:
         return None  # NaN is none of the extremes
-    return known
+    return partition_values
 
 
 def _of_first_row(
@@ -307,7 +325,10 @@ def _of_first_row(
     part = Schema(*_pruned(schema.fields, ids))
     leaves = single_leaves(fields)
     what = ReadRequest(
-        fields, frozenset(leaves[each].leaves[0] for each in ids), batch_rows=1, checks_texts=False
+        fields,
+        frozenset(leaves[field_id].leaves[0] for field_id in ids),
+        batch_rows=1,
+        checks_texts=False,
     )
     row = next(reader.batches(what)).rows
     return next(iter(group_rows(pa.Table.from_batches([row]), spec, part))).partition

@@ -45,28 +45,28 @@ def equality_schema(schema: Schema, equality_ids: Collection[int]) -> Schema:
 
 
 def _check_key(schema: Schema, field_id: int) -> None:
-    found = schema.get(field_id)
-    if found is None:
+    column = schema.get(field_id)
+    if column is None:
         raise InvalidInputError(f"No column has id {field_id}, so it can't be a key")
     name = schema.find_column_name(field_id)
-    if isinstance(found.field_type, FloatType | DoubleType | StructType | ListType | MapType):
-        raise InvalidInputError(f"Column '{name}' of type {found.field_type} can't be a key")
+    if isinstance(column.field_type, FloatType | DoubleType | StructType | ListType | MapType):
+        raise InvalidInputError(f"Column '{name}' of type {column.field_type} can't be a key")
     parents = [schema.find_field(above).field_type for above in schema.path_ids(field_id)[:-1]]
     if not all(isinstance(parent, StructType) for parent in parents):
         raise InvalidInputError(f"Column '{name}' is inside a list or map and can't be a key")
 
 
-def _pruned(fields: Iterable[NestedField], kept: frozenset[int]) -> list[NestedField]:
-    found = []
+def _pruned(fields: Iterable[NestedField], ids: frozenset[int]) -> list[NestedField]:
+    remaining = []
     for field in fields:
-        if field.field_id in kept:
-            found.append(field)
+        if field.field_id in ids:
+            remaining.append(field)
         elif isinstance(field.field_type, StructType):
-            inner = _pruned(field.field_type.fields, kept)
+            inner = _pruned(field.field_type.fields, ids)
             if inner:
                 pruned = StructType(*inner)
-                found.append(NestedField(field.field_id, field.name, pruned, field.required))
-    return found
+                remaining.append(NestedField(field.field_id, field.name, pruned, field.required))
+    return remaining
 
 
 def write_equality_deletes(

@@ -39,8 +39,8 @@ def values_of_extremes(
     bounds = extremes(chunks, leaf, source)
     if bounds is None:
         return None
-    found = values_between(bounds, part, source, kind, is_one_partition=is_one_partition)
-    return found if found is None or not nulls else [*found, None]
+    values = values_between(bounds, part, source, kind, is_one_partition=is_one_partition)
+    return values if values is None or not nulls else [*values, None]
 
 
 def values_between(

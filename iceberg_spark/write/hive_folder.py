@@ -23,7 +23,7 @@ from iceberg_spark.write.hive_paths import HIVE_NULL, folder_parts
 from iceberg_spark.write.import_folder import row_files
 
 _DAY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
-_WHOLE = re.compile(r"^-?\d{1,18}$")
+_INTEGER = re.compile(r"^-?\d{1,18}$")
 _INT = 1 << 31
 _SAMPLED = 10
 
@@ -59,8 +59,8 @@ def hive_folder(io: FileIO, root: str) -> HiveFolder:
     paths = row_files(io, root)
     parts = [folder_parts(path, root) for path in paths]
     names = tuple(name for name, _ in parts[0])
-    for path, each in zip(paths, parts, strict=True):
-        if tuple(name for name, _ in each) != names:
+    for path, folder in zip(paths, parts, strict=True):
+        if tuple(name for name, _ in folder) != names:
             raise InvalidInputError(
                 f"{path} lies in other partition folders than {paths[0]} ({', '.join(names)})"
             )
@@ -71,9 +71,9 @@ def hive_folder(io: FileIO, root: str) -> HiveFolder:
         schema = pa.unify_schemas(list(schemas.values()), promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InvalidSchemaError(f"The files below {root} differ: {error}") from error
-    for at, name in enumerate(names):
+    for index, name in enumerate(names):
         if name not in schema.names:
-            schema = schema.append(pa.field(name, _kind(each[at][1] for each in parts)))
+            schema = schema.append(pa.field(name, _kind(folder[index][1] for folder in parts)))
     kinds = {kind for _, kind in looked_at}
     return HiveFolder(schema, names, kinds.pop() if len(kinds) == 1 else None, schemas)
 
@@ -86,47 +86,51 @@ def _columns(io: FileIO, path: str, file_format: FileFormat) -> pa.Schema:
                 return pa.schema([pa.field(f.name, f.type, f.nullable) for f in orc.schema])
         case FileFormat.AVRO:
             fields = avro_head(io, path).fields
-            return pa.schema([arrow_field(_with_instants(one)) for one in fields])
+            return pa.schema([arrow_field(_with_instants(field)) for field in fields])
         case _:
             return _parquet_columns(io, path)
 
 
 def _parquet_columns(io: FileIO, path: str) -> pa.Schema:
     """Return the columns of a Parquet file; Hive's and Spark's old timestamps are instants."""
-    files, place = io.arrow(path)
-    with reading(path), files.open_input_file(place) as source:
+    files, file_path = io.arrow(path)
+    with reading(path), files.open_input_file(file_path) as source:
         footer = read_footer(source, path)
         schema = footer.schema.to_arrow_schema().remove_metadata()
         old = {
             column.path
-            for column in (footer.schema.column(at) for at in range(len(footer.schema)))
+            for column in (footer.schema.column(index) for index in range(len(footer.schema)))
             if column.physical_type == "INT96"
         }
     instant = pa.timestamp("us", "UTC")
     return pa.schema(
         [
-            pa.field(one.name, instant if one.name in old else one.type, one.nullable)
-            for one in schema
+            pa.field(field.name, instant if field.name in old else field.type, field.nullable)
+            for field in schema
         ]
     )
 
 
-def _with_instants(one: AvroField) -> AvroField:
+def _with_instants(field: AvroField) -> AvroField:
     """Return an Avro field that others wrote: their timestamps are instants, as Avro says.
 
     Iceberg's have ids, and are wall clocks unless they say `adjust-to-utc`.
     """
-    kind = one.type
+    kind = field.type
     inner = tuple(map(_with_instants, kind.fields))
-    is_instant = one.field_id is None and (kind.logical or "").startswith("timestamp-")
+    is_instant = field.field_id is None and (kind.logical or "").startswith("timestamp-")
     utc = kind.utc or is_instant
-    return replace(one, type=replace(kind, utc=utc, fields=inner), field_id=None)
+    return replace(field, type=replace(kind, utc=utc, fields=inner), field_id=None)
 
 
 def _kind(values: Iterable[str]) -> pa.DataType:
-    known = {value for value in values if value != HIVE_NULL}
-    if known and all(_WHOLE.match(value) for value in known):
-        return pa.int32() if all(-_INT <= int(value) < _INT for value in known) else pa.int64()
-    if known and all(_DAY.match(value) for value in known):
+    values_present = {value for value in values if value != HIVE_NULL}
+    if values_present and all(_INTEGER.match(value) for value in values_present):
+        return (
+            pa.int32()
+            if all(-_INT <= int(value) < _INT for value in values_present)
+            else pa.int64()
+        )
+    if values_present and all(_DAY.match(value) for value in values_present):
         return pa.date32()
     return pa.string()

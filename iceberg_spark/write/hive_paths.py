@@ -59,7 +59,7 @@ def partition_value(kind: IcebergType, text: str, zone: str = "UTC") -> Any:
         case BooleanType():
             return _boolean(text)
         case IntegerType() | LongType():
-            return _whole(text, _BITS[type(kind)])
+            return _integer(text, _BITS[type(kind)])
         case FloatType() | DoubleType():
             return float(text)
         case DateType():
@@ -80,7 +80,7 @@ def _boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _whole(text: str, bits: int) -> int:
+def _integer(text: str, bits: int) -> int:
     number = int(text)
     if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
         raise InvalidInputError(f"{text} does not fit {bits} bits")

@@ -133,7 +133,9 @@ def _row_files(listed: Iterable[FileInfo], root: str) -> list[str]:
     paths = sorted(info.path for info in listed if info.size)
     below = {path: path.removeprefix(root.rstrip("/")).strip("/").split("/") for path in paths}
     # A folder that was migrated has the metadata of its table there.
-    is_table = any(at[0] == _METADATA and ".metadata.json" in at[-1] for at in below.values())
+    is_table = any(
+        parts[0] == _METADATA and ".metadata.json" in parts[-1] for parts in below.values()
+    )
     return [path for path in paths if _is_data(below[path], is_table=is_table)]
 
 

@@ -85,8 +85,8 @@ class ImportedFile:
         bounds = orc_extremes(column, source)
         if bounds is None:
             return None
-        found = values_between(bounds, part, source, kind, is_one_partition=False)
-        return found if found is None or column.values == self.rows else [*found, None]
+        values = values_between(bounds, part, source, kind, is_one_partition=False)
+        return values if values is None or column.values == self.rows else [*values, None]
 
 
 def imported_file(io: FileIO, path: str, ids: Mapping[Path, int]) -> ImportedFile:
@@ -138,14 +138,14 @@ def _orc(io: FileIO, path: str, ids: Mapping[Path, int]) -> ImportedFile:
     try:
         fields = file_fields(reader.schema, ids)
         with decoding(path):
-            told = orc_columns(reader.file.reader.serialized_file_tail())
+            statistics = orc_columns(reader.file.reader.serialized_file_tail())
         return ImportedFile(
             FileFormat.ORC,
             fields,
             reader.file_size,
             reader.rows,
             tuple(stripe.offset for stripe in reader.stripes),
-            columns=columns_by_id(fields, told, reader.rows),
+            columns=columns_by_id(fields, statistics, reader.rows),
         )
     finally:
         reader.close()

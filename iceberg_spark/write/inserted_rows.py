@@ -75,7 +75,7 @@ class InsertedRows:
     ) -> None:
         """Add changes in their order; an ordinal is NOT_WRITTEN for a delete."""
         columns = [*keys, *order, pa.array(series), pa.array(ordinals)]
-        table = pa.table(columns, names=[str(at) for at in range(len(columns))])
+        table = pa.table(columns, names=[str(index) for index in range(len(columns))])
         self._held.append(table)
         self._rows += table.num_rows
         self._bytes += table.get_total_buffer_size()
@@ -96,24 +96,24 @@ class InsertedRows:
             self._to_disk()
             yield from self._spill.buckets()
             return
-        wanted = -(-self._rows // UPSERTS.bucket_rows)
-        bits = min(max(wanted - 1, 0).bit_length(), UPSERTS.most_buckets.bit_length() - 1)
+        bucket_count = -(-self._rows // UPSERTS.bucket_rows)
+        bits = min(max(bucket_count - 1, 0).bit_length(), UPSERTS.most_buckets.bit_length() - 1)
         parts: list[list[pa.Table]] = [[] for _ in range(1 << bits)]
         self._held.reverse()
         while self._held:  # each chunk is let go when its parts are made
-            for at, part in self._split(self._held.pop(), bits):
-                parts[at].append(part)
-        for at in range(len(parts)):
-            if parts[at]:
-                whole = pa.concat_tables(parts[at])
-                parts[at] = []
-                yield whole
+            for index, part in self._split(self._held.pop(), bits):
+                parts[index].append(part)
+        for index in range(len(parts)):
+            if parts[index]:
+                bucket = pa.concat_tables(parts[index])
+                parts[index] = []
+                yield bucket
 
     def _to_disk(self) -> None:
         spill = self._spill = self._spill or _Spill()
         for table in self._held:
-            for at, part in self._split(table, UPSERTS.spill_buckets.bit_length() - 1):
-                spill.add(at, part)
+            for bucket, part in self._split(table, UPSERTS.spill_buckets.bit_length() - 1):
+                spill.add(bucket, part)
         self._held, self._bytes = [], 0
 
     def _split(self, table: pa.Table, bits: int) -> Iterator[tuple[int, pa.Table]]:
@@ -124,14 +124,16 @@ class InsertedRows:
         codes = (key_hashes(self._keys(table)) >> np.uint64(64 - bits)).astype(np.uint16)
         moved = table.take(pa.array(np.argsort(codes, kind="stable")))
         start = 0
-        for at, count in enumerate(np.bincount(codes, minlength=1 << bits).tolist()):
+        for bucket, count in enumerate(np.bincount(codes, minlength=1 << bits).tolist()):
             if count:
-                yield at, moved.slice(start, count)
+                yield bucket, moved.slice(start, count)
             start += count
 
     def _keys(self, table: pa.Table) -> list[pa.Array]:
         """Return the key columns in the form in which equal keys have equal bits."""
-        return [key_column(kind, concat(table.column(at))) for at, kind in enumerate(self._kinds)]
+        return [
+            key_column(kind, concat(table.column(index))) for index, kind in enumerate(self._kinds)
+        ]
 
     def _resolved(self, bucket: pa.Table) -> Resolved:
         canonical = self._keys(bucket)
@@ -149,7 +151,7 @@ class InsertedRows:
         rows = pa.array(last)
         hashes = key_hashes([column.take(rows) for column in canonical])
         return Resolved(
-            tuple(concat(bucket.column(at)).take(rows) for at in range(len(self._kinds))),
+            tuple(concat(bucket.column(index)).take(rows) for index in range(len(self._kinds))),
             series[gone],
             ordinals[gone],
             np.sort(hashes),
@@ -162,7 +164,7 @@ class InsertedRows:
         several = np.flatnonzero(np.bincount(codes)[codes] > 1)
         taken = bucket.take(pa.array(several))
         first = len(self._kinds)
-        ranks = _ranks([concat(taken.column(first + at)) for at in range(self._orders)])
+        ranks = _ranks([concat(taken.column(first + index)) for index in range(self._orders)])
         owners = codes[several]
         order = np.lexsort((ranks, owners))
         owners, ranks = owners[order], ranks[order]
@@ -174,7 +176,7 @@ class InsertedRows:
         last[owners[ends]] = several[order[ends]]
 
     def _tie(self, row: pa.Table) -> InvalidInputError:
-        values = [row.column(at)[0].as_py() for at in range(len(self._kinds) + self._orders)]
+        values = [row.column(index)[0].as_py() for index in range(len(self._kinds) + self._orders)]
         keys, order = values[: len(self._kinds)], values[len(self._kinds) :]
         return InvalidInputError(
             f"Two rows of key {keys} are equal in the order columns ({order}), so neither is the "
@@ -207,14 +209,14 @@ class _Spill:
 
 def _codes(columns: Sequence[pa.Array]) -> tuple[Longs, int]:
     """Return a number for each row that is the same for equal keys only, and how many there are."""
-    found, sizes = [], []
+    codes, sizes = [], []
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
-        found.append(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
+        codes.append(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
         sizes.append(len(encoded.dictionary))
-    if len(found) == 1:
-        return found[0], sizes[0]
-    values, dense = np.unique(combine_codes(found, sizes), return_inverse=True)
+    if len(codes) == 1:
+        return codes[0], sizes[0]
+    values, dense = np.unique(combine_codes(codes, sizes), return_inverse=True)
     return dense.astype(np.int64), len(values)
 
 

@@ -30,7 +30,7 @@ def _column(field: NestedField, kind: pa.DataType, keys: Mapping[int, pa.Array])
     if not isinstance(field.field_type, StructType):
         return keys[field.field_id]
     fields = field.field_type.fields
-    children = [_column(child, kind.field(at).type, keys) for at, child in enumerate(fields)]
+    children = [_column(child, kind.field(index).type, keys) for index, child in enumerate(fields)]
     rows = len(children[0])
     nulls = None
     if not field.required:

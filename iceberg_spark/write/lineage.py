@@ -19,8 +19,8 @@ def lineage_names(context: WriteContext) -> tuple[str, ...]:
 
     Nor where the table has columns of such names itself: its rows are new ones when rewritten.
     """
-    known = {field.name.lower() for field in context.schema.fields}
-    lacks = rules_of(context.format_version).has_row_lineage and known.isdisjoint(LINEAGE_NAMES)
+    own_names = {field.name.lower() for field in context.schema.fields}
+    lacks = rules_of(context.format_version).has_row_lineage and own_names.isdisjoint(LINEAGE_NAMES)
     return LINEAGE_NAMES if lacks else ()
 
 

@@ -49,15 +49,15 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
     """
     spec = output.spec(metadata)
     _check_table(metadata, spec, io)
-    given = {**metadata.properties, **(properties_override or {})}
-    file_format = _format(write_format or given.get(names.DEFAULT_FILE_FORMAT, "parquet"))
+    merged = {**metadata.properties, **(properties_override or {})}
+    file_format = _format(write_format or merged.get(names.DEFAULT_FILE_FORMAT, "parquet"))
     kind = file_format.lower()
     if compression_codec is not None:
-        given[f"write.{kind}.compression-codec"] = compression_codec
+        merged[f"write.{kind}.compression-codec"] = compression_codec
     if compression_level is not None:
         if file_format is not FileFormat.PARQUET:
             raise InvalidOptionError(f"compression-level: {kind} files have no level to choose")
-        given[f"write.{kind}.compression-level"] = str(compression_level)
+        merged[f"write.{kind}.compression-level"] = str(compression_level)
     context = WriteContext(
         table_location=metadata.location.rstrip("/"),
         format_version=metadata.format_version,
@@ -65,11 +65,11 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
         spec=spec,
         sort_order_id=UNSORTED_ORDER_ID,
         file_format=file_format,
-        delete_format=_format(given.get(names.DELETE_DEFAULT_FILE_FORMAT) or file_format),
-        target_file_size_bytes=_target_size(target_file_size_bytes, given),
+        delete_format=_format(merged.get(names.DELETE_DEFAULT_FILE_FORMAT) or file_format),
+        target_file_size_bytes=_target_size(target_file_size_bytes, merged),
         write_id=write_id or str(uuid.uuid4()),
         fanout=True if fanout is None else fanout,
-        properties=_needed(given, metadata),
+        properties=_needed(merged, metadata),
         io=io or open_storage(),
         sort_order=output.sort_order(metadata),
         row_bytes=_row_bytes(metadata),
@@ -124,28 +124,28 @@ def check_spec(spec: PartitionSpec, schema: Schema) -> None:
 
 
 def _format(text: str) -> FileFormat:
-    for known in ROW_FORMATS:
-        if known.lower() == text.strip().lower():
-            return known
+    for file_format in ROW_FORMATS:
+        if file_format.lower() == text.strip().lower():
+            return file_format
     raise InvalidOptionError(f"File format '{text}' is unknown; use parquet, orc or avro")
 
 
-def _needed(given: Mapping[str, str], metadata: TableMetadata) -> dict[str, str]:
+def _needed(merged: Mapping[str, str], metadata: TableMetadata) -> dict[str, str]:
     """Return the `write.` properties, with the metrics mode of sorted columns made explicit.
 
     Columns of the table's sort order get at least truncate(16) (Java: MetricsConfig.from).
     """
-    kept = {key: value for key, value in given.items() if key.startswith("write.")}
+    write_properties = {key: value for key, value in merged.items() if key.startswith("write.")}
     schema = metadata.schema
     sorted_ids = [
         key.source_id
         for key in metadata.sort_order.fields
         if isinstance(key.transform, _KEEPS_ORDER) and schema.get(key.source_id) is not None
     ]
-    modes = metrics_modes(schema, kept)
-    promoted = metrics_modes(schema, kept, sorted_ids)
+    modes = metrics_modes(schema, write_properties)
+    promoted = metrics_modes(schema, write_properties, sorted_ids)
     for field_id in sorted_ids:
         if promoted[field_id] != modes[field_id]:
             key = f"{names.METRICS_MODE_COLUMN_PREFIX}{schema.find_column_name(field_id)}"
-            kept[key] = "truncate(16)"
-    return kept
+            write_properties[key] = "truncate(16)"
+    return write_properties

@@ -130,10 +130,10 @@ def _rolling(
 
 def _by_path(deletes: pa.Table) -> Iterator[tuple[str, PositionSet]]:
     """Yield the positions of each data file; paths ascend by bytes, as readers expect."""
-    given = deletes.select(["file_path", "pos"])
-    if given.column(0).null_count or given.column(1).null_count:
+    columns = deletes.select(["file_path", "pos"])
+    if columns.column(0).null_count or columns.column(1).null_count:
         raise InvalidInputError("A position delete needs a file_path and a pos; one is null")
-    table = given.cast(to_arrow(SCHEMA))
+    table = columns.cast(to_arrow(SCHEMA))
     grouped = table.group_by("file_path").aggregate([("pos", "list")]).sort_by("file_path")
     lists = grouped.column("pos_list")
     for path, positions in zip(grouped.column("file_path").to_pylist(), lists, strict=True):

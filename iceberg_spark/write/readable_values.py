@@ -86,8 +86,8 @@ def _leaves(field: FileField, column: t.NestedField, *, may_lack: bool) -> Itera
         case kind:
             yield _Leaf(field, kind, may_lack)
             return
-    for child, wanted in pairs:
-        yield from _leaves(child, wanted, may_lack=may_lack)
+    for child, part in pairs:
+        yield from _leaves(child, part, may_lack=may_lack)
 
 
 def _is_doubtful(file: ImportedFile, leaf: _Leaf) -> bool:
@@ -159,9 +159,10 @@ def _has_text_bounds(chunk: Any) -> bool:
 
 
 def _are_nulls(chunks: Sequence[Any]) -> bool:
-    found = [(chunk.statistics, chunk.num_values) for chunk in chunks]
-    return bool(found) and all(
-        statistics is not None and statistics.null_count == values for statistics, values in found
+    statistics_of_chunks = [(chunk.statistics, chunk.num_values) for chunk in chunks]
+    return bool(statistics_of_chunks) and all(
+        statistics is not None and statistics.null_count == values
+        for statistics, values in statistics_of_chunks
     )
 
 
@@ -175,10 +176,10 @@ def _read(
     with open_data_file(io, path, file_format) as reader:
         fields = file_fields(reader.schema, ids)
         leaves = needed_leaves(fields, columns, {})
-        wanted = ReadRequest(fields, leaves, 0, WHOLE_FILE, ALWAYS_TRUE, checks_texts=False)
-        step = evolution(reader.output_fields(wanted), columns, {}, path)
+        request = ReadRequest(fields, leaves, 0, WHOLE_FILE, ALWAYS_TRUE, checks_texts=False)
+        step = evolution(reader.output_fields(request), columns, {}, path)
         nulls = align(Schema(*columns), step.schema)
-        for batch in reader.batches(wanted):
+        for batch in reader.batches(request):
             try:
                 rows = step.apply(batch.rows)
             except CorruptFileError as cause:

@@ -142,7 +142,7 @@ class RollingFiles:
             self._closing[-1].result()  # until then it holds its buffers
 
     def _held_bytes(self) -> int:
-        return sum(each.held_bytes for each in self._open.values())
+        return sum(series.held_bytes for series in self._open.values())
 
     def _file_of(self, key: tuple[object, ...], series: _Series) -> OpenFile:
         self._open.pop(key, None)

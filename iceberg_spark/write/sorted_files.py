@@ -95,18 +95,18 @@ def sort_keys(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
     Keys that are the same for all rows are left out, so there may be none.
     """
     columns: dict[str, Any] = {}
-    for at, key in enumerate(order.fields):
+    for index, key in enumerate(order.fields):
         if isinstance(key.transform, VoidTransform):
             continue
         source = source_column(rows, schema, key.source_id)
         values = apply_transform(key.transform, schema.find_type(key.source_id), source)
-        columns[str(at)] = total_order(values) if pa.types.is_floating(values.type) else values
+        columns[str(index)] = total_order(values) if pa.types.is_floating(values.type) else values
     return pa.table(columns)
 
 
 def sorted_places(keys: pa.Table, order: SortOrder) -> pa.Array:
     """Return the places of rows in an order, given their `sort_keys`; equal ones keep theirs."""
-    wanted = [
+    sort_columns = [
         Key(
             concat(keys.column(name)),
             order.fields[int(name)].direction is SortDirection.DESC,
@@ -114,20 +114,20 @@ def sorted_places(keys: pa.Table, order: SortOrder) -> pa.Array:
         )
         for name in keys.column_names
     ]
-    packed = packed_places(wanted)
-    return _compared(wanted) if packed is None else pa.array(packed)
+    packed = packed_places(sort_columns)
+    return _compared(sort_columns) if packed is None else pa.array(packed)
 
 
 def _compared(keys: Sequence[Key]) -> pa.Array:
     """Return the places of rows, which are compared key by key."""
     columns: dict[str, Any] = {}
     directions: list[tuple[str, str]] = []
-    for at, key in enumerate(keys):
+    for index, key in enumerate(keys):
         if key.values.null_count:
-            columns[f"null {at}"] = pc.is_null(key.values).cast(pa.int8())
-            directions.append((f"null {at}", "descending" if key.nulls_first else "ascending"))
-        columns[f"value {at}"] = key.values
-        directions.append((f"value {at}", "descending" if key.descending else "ascending"))
+            columns[f"null {index}"] = pc.is_null(key.values).cast(pa.int8())
+            directions.append((f"null {index}", "descending" if key.nulls_first else "ascending"))
+        columns[f"value {index}"] = key.values
+        directions.append((f"value {index}", "descending" if key.descending else "ascending"))
     return pc.sort_indices(pa.table(columns), sort_keys=directions)
 
 

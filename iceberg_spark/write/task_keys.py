@@ -90,17 +90,17 @@ def refuse_shared_keys(io: FileIO, tasks: Sequence[TaskKeys], keys: Sequence[str
     Raises InvalidInputError that says how to repartition. Holds about 16 MB, however many keys
     there are.
     """
-    if len({one.check for one in tasks}) > 1:
+    if len({task.check for task in tasks}) > 1:
         raise InvalidInputError(
             "The tasks hash keys differently: run all Spark workers with one version of polars"
         )
-    total = sum(one.count for one in tasks)
+    total = sum(task.count for task in tasks)
     slices = -(-total // UPSERTS.hashes_at_once)
-    cursors = [_Cursor(io, one, max(UPSERTS.hashes_at_once // len(tasks), 1024)) for one in tasks]
+    cursors = [_Cursor(io, task, max(UPSERTS.hashes_at_once // len(tasks), 1024)) for task in tasks]
     for number in range(1, slices + 1):
         end = None if number == slices else np.uint64((number << 64) // slices)
         parts = [distinct(cursor.below(end)) for cursor in cursors]
-        owners = np.repeat([one.task for one in tasks], [len(part) for part in parts])
+        owners = np.repeat([task.task for task in tasks], [len(part) for part in parts])
         words = np.concatenate(parts)
         order = np.argsort(words, kind="stable")
         again = np.flatnonzero(words[order][1:] == words[order][:-1])
@@ -108,8 +108,8 @@ def refuse_shared_keys(io: FileIO, tasks: Sequence[TaskKeys], keys: Sequence[str
             pair = owners[order[again[0] : again[0] + 2]].tolist()
             named = ", ".join(keys)
             raise InvalidInputError(
-                f"A key ({named}) came in two tasks ({pair[0]} and {pair[1]}), and both rows would "
-                f"be live. Nothing was committed: use df.repartition({named}) before the write, "
+                f"A key ({named}) came in two tasks ({pair[0]} and {pair[1]}), and both rows "
+                f"would be live. Nothing was committed: use df.repartition({named}) before the write, "
                 "or table.upsert(df, keys=[...]), which brings the rows of a key together"
             )
 
@@ -148,4 +148,4 @@ class _Cursor:
 
 def key_files(tasks: Sequence[TaskKeys]) -> Iterator[str]:
     """Yield the files that tasks left hashes in."""
-    return (one.path for one in tasks if one.path is not None)
+    return (task.path for task in tasks if task.path is not None)

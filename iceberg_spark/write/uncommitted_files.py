@@ -60,12 +60,12 @@ def _look(
 def _look_until_quiet(look: Callable[[], Collection[str]]) -> None:
     for pause in LOOKS.pauses_s:
         time.sleep(pause)
-        found = look()
+        strays = look()
     for _ in range(LOOKS.more):
-        if not found:
+        if not strays:
             return
         time.sleep(LOOKS.pauses_s[-1])
-        found = look()
+        strays = look()
 
 
 def remove_strays(
@@ -82,20 +82,20 @@ def remove_strays(
     as this write's by its name, or by its folder where Spark's own writer made it; that
     folder was put in order when its files were described.
     """
-    kept = {location.normalise(path) for path in keep}
+    kept_paths = {location.normalise(path) for path in keep}
     marker, own_folder = f"-{context.write_id}-", f"/{context.write_id}"
-    whole = data_folder(context.table_location, context.properties)
+    folder_of_all = data_folder(context.table_location, context.properties)
     spread = [path for path in keep if own_folder not in path]
-    looked = (whole,) if aborted else folders_of(spread)
-    found = {
+    looked = (folder_of_all,) if aborted else folders_of(spread)
+    strays = {
         info.path
         for folder in looked
         for info in io.list(folder)
         if (marker in location.name(info.path) or own_folder in info.path)
-        and location.normalise(info.path) not in kept
+        and location.normalise(info.path) not in kept_paths
     }
-    io.delete_many(sorted(found))
-    return tuple(sorted(found))
+    io.delete_many(sorted(strays))
+    return tuple(sorted(strays))
 
 
 def folders_of(paths: Iterable[str]) -> tuple[str, ...]:

@@ -100,19 +100,19 @@ def key_ids(schema: Schema, keys: Sequence[str], *, case_sensitive: bool) -> tup
                 "'equality-fields'), or give the table identifier fields"
             )
         return tuple(schema.identifier_field_ids)
-    found = []
+    ids = []
     for key in keys:
         field_id = schema.find_id(key, case_sensitive)
         if field_id is None:
-            known = schema.column_names
+            columns = schema.column_names
             raise InvalidInputError(
-                f"Key column '{key}' is not in the table; it has: {listed(known)}"
-                f"{did_you_mean(key, known)}"
+                f"Key column '{key}' is not in the table; it has: {listed(columns)}"
+                f"{did_you_mean(key, columns)}"
             )
-        if field_id in found:
+        if field_id in ids:
             raise InvalidInputError(f"Key column '{key}' is given twice")
-        found.append(field_id)
-    return tuple(found)
+        ids.append(field_id)
+    return tuple(ids)
 
 
 def _delete_specs(
@@ -135,7 +135,9 @@ def _delete_specs(
         for part in spec.fields:
             if isinstance(part.transform, VoidTransform) or set(part.source_ids) <= set(keys):
                 continue
-            columns = ", ".join(f"'{schema.find_column_name(one)}'" for one in part.source_ids)
+            columns = ", ".join(
+                f"'{schema.find_column_name(source_id)}'" for source_id in part.source_ids
+            )
             raise InvalidInputError(
                 f"Partition field '{part.name}' (spec {spec.spec_id}) comes from {columns}, which "
                 "the keys don't hold, so a key's old rows may lie in any partition: add the "
