@@ -22,7 +22,7 @@ class AlignOptions:
 
 
 def check_columns(schema: Schema, source: pa.Schema, options: AlignOptions) -> None:
-    """Refuse a frame whose columns don't fit, before its first row. Raises InvalidSchemaError."""
+    """Refuse a frame with unsuitable columns before its first row. Raises InvalidSchemaError."""
     _plan(schema, source, options)
 
 

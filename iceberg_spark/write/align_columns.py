@@ -43,7 +43,7 @@ from iceberg_spark.write.cast_columns import cast_step
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """How one field is made: from the input's child `source` (None: its default) by `step`."""
+    """The source of one field: the input's child `source` (None: its default), through `step`."""
 
     field: NestedField
     path: str
@@ -53,7 +53,7 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class AlignPlan:
-    """How batches of one Arrow schema become batches of the table's; made by `align`."""
+    """Converts batches of one Arrow schema to the table's; created by `align`."""
 
     target: pa.Schema
     columns: tuple[_Column, ...]
@@ -64,7 +64,7 @@ class AlignPlan:
         Raises InvalidInputError naming the column for a null in a required one and for a value
         that the table's type can't hold.
         """
-        sources = batch.columns  # makes all of them each time it is asked
+        sources = batch.columns  # creates all of them on each access
         aligned = [_make(column, sources, batch.num_rows) for column in self.columns]
         for column, array in zip(self.columns, aligned, strict=True):
             if column.field.required and array.null_count:
@@ -88,11 +88,11 @@ def align(
 ) -> AlignPlan:
     """Match an input's columns to a table's by name, nested ones too.
 
-    Missing optional columns become null or their write default. Values are widened (int to
-    long, float to double, decimals to more digits) and re-laid (`large_`, views, dictionaries),
-    never narrowed. Nulls in required columns are found in the values; `check_nullability`
-    refuses a whole column of nulls for a required one before the first row. Raises
-    InvalidSchemaError naming the columns that are missing, unknown, out of order
+    Missing optional columns become null or their write default. Values are widened (int to long,
+    float to double, decimals to more digits) and converted from other layouts (`large_`, views,
+    dictionaries), never narrowed. Nulls in required columns are detected in the values;
+    `check_nullability` refuses a column of type null for a required one before the first row.
+    Raises InvalidSchemaError naming the columns that are missing, unknown, out of order
     (`check_ordering`), ambiguous, or of another type. Source: Java's CheckCompatibility.
     """
     rules = _Rules(check_ordering, case_sensitive)
@@ -181,7 +181,7 @@ def _unknown_columns(
 
 
 def _indices_by_name(names: Iterable[str]) -> dict[str, list[int]]:
-    """Return where each name is, so that many columns are found without a search for each."""
+    """Return the indices of each name, so that many columns need no linear searches."""
     indices = defaultdict[str, list[int]](list)
     for index, name in enumerate(names):
         indices[name].append(index)
@@ -237,7 +237,7 @@ def _is_sparks_geometry(kind: pa.DataType) -> bool:
 
 
 def _variant_step(kind: pa.DataType, path: str) -> Step:
-    """Variants come as structs of metadata and value, in any order."""
+    """Variants are structs of metadata and value, in any order."""
     if pa.types.is_null(kind):
         return lambda array: pa.nulls(len(array), VARIANT)
     if not is_variant(kind):
@@ -282,7 +282,7 @@ def _struct_step(columns: tuple[_Column, ...], kind: StructType, path: str) -> S
 
 
 def _has_null_inside(parent: pa.Array, child: pa.Array) -> bool:
-    """Tell whether a child is null where its parent is not."""
+    """Return whether a child is null where its parent is not."""
     if not child.null_count:
         return False
     return bool(pc.any(pc.and_(parent.is_valid(), child.is_null())).as_py())

@@ -79,10 +79,10 @@ _SQL: Mapping[type, str] = {
 
 
 def cast_step(kind: pa.DataType, expected: t.IcebergType, column: str) -> Step | None:
-    """Return how to turn a column into the table's type, None when it is that already.
+    """Return the conversion of a column to the table's type, None if there is nothing to do.
 
-    Raises InvalidSchemaError naming the column, both types and a cast that would do. The step
-    raises InvalidInputError for a value that the table's type can't hold exactly.
+    Raises InvalidSchemaError naming the column, both types and a suitable cast. The step
+    raises InvalidInputError for a value that the table's type can't represent exactly.
     """
     target = to_arrow_type(expected, column)
     if kind == target and not isinstance(expected, t.TimeType):
@@ -98,7 +98,7 @@ def cast_step(kind: pa.DataType, expected: t.IcebergType, column: str) -> Step |
             return _convert(array, target, expected)
         except (pa.ArrowInvalid, InvalidInputError) as cause:
             raise InvalidInputError(
-                f"Column '{column}' holds a value that {expected} can't hold: {cause}"
+                f"Column '{column}' has a value that {expected} can't represent: {cause}"
             ) from cause
 
     return convert
@@ -118,7 +118,7 @@ def _accepted(kind: pa.DataType, expected: t.IcebergType) -> bool:
 
 def _advice(kind: pa.DataType, expected: t.IcebergType, column: str) -> str:
     if isinstance(expected, t.TimestamptzType | t.TimestamptzNanoType) and pt.is_timestamp(kind):
-        return f"say which zone its values are in: cast('{column}' as timestamp)"
+        return f"set the zone of its values: cast('{column}' as timestamp)"
     name = _SQL.get(type(expected), str(expected).replace(" ", ""))
     return f"cast it: cast({column} as {name})"
 
@@ -142,7 +142,7 @@ def _convert(array: pa.Array, target: pa.DataType, expected: t.IcebergType) -> p
 
 
 def _times_of_day(array: pa.Array) -> pa.Array:
-    """Return times, all before 24:00:00: Arrow's type holds any number of microseconds."""
+    """Return times, checked to be before 24:00:00: Arrow's type holds any microseconds."""
     ends = pc.min_max(array.view(pa.int64()))
     for end in (ends["min"].as_py(), ends["max"].as_py()):
         if end is not None and not 0 <= end < _MICROS_OF_DAY:

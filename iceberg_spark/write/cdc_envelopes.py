@@ -1,4 +1,4 @@
-"""Messages of Debezium and Maxwell as rows of changes: the columns of a table, and what each does.
+"""Convert messages of Debezium and Maxwell to rows of changes.
 
 Sources: Debezium, "Connectors" (change events) and "New Record State Extraction"; Maxwell,
 "Data format".
@@ -58,11 +58,11 @@ _FIRST_ID = 2_147_460_000
 class Unwrapping:
     """How messages become rows: pickled with the plan of a frame.
 
-    `schema` are the table's columns, `sequence` is "offset" (of the Kafka record) or a path in the
-    message, `table` (as "db.table") the only one whose messages count, `keys` tell updates of
-    Maxwell's that give a row another key. `time_unit` is that of times that are numbers, of all
-    columns or by column; `decimals` and `binary` are the forms of texts. `strict` refuses
-    messages whose columns are not those of `schema`.
+    `schema` are the table's columns. `sequence` is "offset" (of the Kafka record) or a path in the
+    message. `table` (as "db.table") selects the messages. `keys` detect updates of Maxwell that
+    change a row's key. `time_unit` is the unit of numeric times, for all columns or by column;
+    `decimals` and `binary` are the forms of texts. `strict` refuses messages whose columns are not
+    those of `schema`.
     """
 
     envelope: Envelope
@@ -114,7 +114,7 @@ class Unwrapping:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of the table: what a message calls it, and how its values are converted."""
+    """A column of the table: its name in messages, and the conversion of its values."""
 
     name: str
     source: str | None
@@ -132,10 +132,10 @@ class _RowReader:
         self.open_texts: dict[str, list[str]] = {}
 
     def cells(self, change: Change) -> list[Any]:
-        """Return the values of the table's columns, and the names of those that are left out.
+        """Return the values of the table's columns, and the names of missing ones.
 
-        A deleted row has, but for its key, what the source logs of it: without REPLICA IDENTITY
-        FULL defaults, as '' for a UUID. What can't be converted is NULL there.
+        A deleted row has, except for its key, only what the source logs: without REPLICA IDENTITY
+        FULL defaults, such as '' for a UUID. Values that can't be converted become NULL there.
         """
         cells: list[Any] = []
         left_out: list[str] = []
@@ -155,7 +155,7 @@ class _RowReader:
         return [*cells, left_out or None]
 
     def _value_before(self, change: Change, name: str | None) -> Any:
-        """Return what the row had; a NULL there is that of a row of which only the key is there."""
+        """Return the value before; NULL may mean that the message only has the row's key."""
         value = (change.before or {}).get(name or "")
         return None if value is None or self._placeholder.is_value(value) else value
 
@@ -186,7 +186,7 @@ class _RowReader:
 
 
 def _check_columns(values: Mapping[str, Any], columns: Sequence[_Column]) -> None:
-    """Refuse columns of which only the message or only the table knows."""
+    """Refuse columns that only the message or only the table has."""
     for column in columns:
         if column.source is None:
             raise InvalidInputError(f"column '{column.name}' is not in the message")
@@ -217,7 +217,7 @@ def _binary_form(name: str, texts: Sequence[str]) -> str:
     form = binary_form(texts)
     if form is None:
         raise InvalidInputError(
-            f"Column '{name}': {texts[0]!r} may be hexadecimal or base64 text: say which by "
+            f"Column '{name}': {texts[0]!r} may be hexadecimal or base64 text: set "
             "binary='hex' or 'base64'"
         )
     return form
@@ -338,9 +338,9 @@ def changes_in(how: Unwrapping, batch: pa.RecordBatch) -> Iterator[Change]:
 
 
 def schema_of(how: Envelope, table: str | None, batches: Iterable[pa.RecordBatch]) -> Schema:
-    """Return the columns that messages of `table` show, by their schemas or else their values.
+    """Return the columns of the messages of `table`, by their schemas or else their values.
 
-    Values show whole numbers, others, truth values, else text.
+    Values are inferred as integers, other numbers, booleans, else text.
     """
     types = ColumnTypes()
     source = Unwrapping(how, Schema(), OFFSET, table)

@@ -1,4 +1,4 @@
-"""Messages of Debezium and Maxwell as changes: what each does, its values and their schema.
+"""Parse messages of Debezium and Maxwell into changes: operation, values and schema.
 
 Sources: Debezium, "Connectors" (change events, schema change topic), "New Record State
 Extraction" and "Event flattening"; Maxwell, "Data format".
@@ -17,7 +17,7 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.write.cdc_values import Source
 
 Message: TypeAlias = dict[str, Any]
-"""A JSON object: values are what Python makes of it."""
+"""A JSON object with Python values."""
 
 OP, DELETED = "__op", "__deleted"
 _TABLE_PARTS = ("__source_table", "__table")
@@ -35,9 +35,9 @@ class Envelope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change: its values and the Connect fields of these, what it does, and its message.
+    """A change: its values and their Connect fields, its operation, and its message.
 
-    `before` has the values that the row had, where the message has them.
+    `before` has the row's previous values if the message has them.
     """
 
     values: Mapping[str, Any]
@@ -156,7 +156,7 @@ def _is_of(table: str | None, source: Mapping[str, Any]) -> bool:
 
 
 def _is_notice(payload: Message) -> bool:
-    """Return whether a message tells of definitions, a transaction's ends, or that all is well."""
+    """Return whether a message is a schema change, a transaction boundary, or a heartbeat."""
     is_definition = "ddl" in payload or "tableChanges" in payload
     is_transaction = payload.get("status") in ("BEGIN", "END") and "id" in payload
     return is_definition or is_transaction or payload.keys() == {"ts_ms"}

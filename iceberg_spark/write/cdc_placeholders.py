@@ -29,7 +29,7 @@ class Placeholder:
             else placeholder.encode()
         )
         text = raw.decode(errors="replace")
-        # Java's UUID.nameUUIDFromBytes, which stands for the placeholder in uuid[]
+        # Java's UUID.nameUUIDFromBytes: the placeholder in uuid[]
         digest = uuid.UUID(bytes=hashlib.md5(raw, usedforsecurity=False).digest(), version=3)
         self._bytes = list(raw)
         self._texts = frozenset(

@@ -23,7 +23,7 @@ from iceberg_spark.write.partitioned import source_column
 from iceberg_spark.write.upsert_context import UpsertContext
 
 OPERATION = "_op"
-"""The optional column of a source that says what a row does."""
+"""The optional source column with the operation of a row."""
 _INSERTS = ("I", "U", "+I", "+U", "INSERT", "UPDATE_AFTER")
 _DELETES = ("D", "-D", "-U", "DELETE", "UPDATE_BEFORE")
 
@@ -45,10 +45,10 @@ class CdcRows:
 
 
 class CdcReader:
-    """Turns batches of one Arrow schema into changes; what can't be is refused when it is made.
+    """Converts batches of one Arrow schema to changes; checks the schema on creation.
 
-    Raises InvalidInputError for a missing key or order column, an `_op` column that is no text
-    or belongs to the table; InvalidSchemaError for columns that don't fit.
+    Raises InvalidInputError for a missing key or order column, an `_op` column that is not text
+    or belongs to the table; InvalidSchemaError for unsuitable columns.
     """
 
     def __init__(self, context: UpsertContext, source: pa.Schema) -> None:
@@ -87,7 +87,7 @@ class CdcReader:
         )
 
     def changes(self, batch: pa.RecordBatch) -> CdcRows:
-        """Return a batch's changes. Raises InvalidInputError for values that can't be."""
+        """Return a batch's changes. Raises InvalidInputError for invalid values."""
         columns = [with_offsets(column) for column in batch.columns]
         data = pa.RecordBatch.from_arrays(
             [columns[index] for index in self._source_indices], schema=self._source_schema
@@ -114,8 +114,8 @@ class CdcReader:
 def _check_operation(schema: Schema, column: pa.Field) -> None:
     if schema.find_id(OPERATION) is not None:
         raise InvalidInputError(
-            f"The table has a column '{OPERATION}' of its own, so the source's can't say what its "
-            "rows do: rename one of them"
+            f"The table has a column '{OPERATION}' of its own, so the source's can't contain the "
+            "operation: rename one of them"
         )
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind)):
@@ -148,7 +148,7 @@ def _written(operations: pa.Array) -> Mask | None:
 
 
 def _check_given(schema: Schema, key: int, source: pa.Schema, *, case_sensitive: bool) -> None:
-    """Refuse a source without a key column: it would be read as NULL for every row."""
+    """Refuse a source without a key column: it would be NULL in every row."""
     fields: Sequence[pa.Field] = list(source)
     for step in schema.path_ids(key):
         name = schema.find_field(step).name

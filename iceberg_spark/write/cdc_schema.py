@@ -43,7 +43,7 @@ _LOGICAL: dict[str, t.IcebergType] = {
     "io.debezium.time.IsoDate": t.DateType(),
     "org.apache.kafka.connect.data.Date": t.DateType(),
     "io.debezium.data.Uuid": t.UUIDType(),
-    VARIABLE_DECIMAL: t.StringType(),  # any scale: only text holds them all
+    VARIABLE_DECIMAL: t.StringType(),  # any scale: only text can represent all of them
 }
 _WIDEST_DECIMAL = 38
 _WIDTH: tuple[type, ...] = (t.IntegerType, t.LongType, t.FloatType, t.DoubleType)

@@ -1,9 +1,9 @@
-"""Values of change feeds as values of Iceberg types, by the schema of the message at every depth.
+"""Convert values of change feeds to Iceberg types, by the schema of the message at every depth.
 
 A converter is built once for a pair of types: that of Kafka Connect's JSON schema, if the message
-has one, and that of the column. What a message without a schema does not say (the unit of a
-number, whether text is a decimal or its bytes) is for the caller to say, or the value is refused:
-the value alone never decides.
+has one, and that of the column. Without a schema, the caller has to set the missing facts (the unit
+of a number, whether text is a decimal or its bytes), or the value is refused: the value alone never
+decides.
 
 Sources: Kafka Connect's `JsonConverter`; Debezium, "Data type mappings" of the PostgreSQL and
 MySQL connectors; Maxwell, "Data format".
@@ -32,7 +32,7 @@ from iceberg_spark.write.cdc_times import (
 )
 
 Convert: TypeAlias = Callable[[Any], Any]
-"""From a value of JSON, never None, to what Arrow takes for the column. Raises ValueError."""
+"""Converts a JSON value, never None, to Arrow's input for the column. Raises ValueError."""
 Source: TypeAlias = Mapping[str, Any]
 """A Connect schema as `JsonConverter` writes it, {} for none."""
 
@@ -77,7 +77,7 @@ class ValueForms:
 
 
 def converter(source: Source, target: t.IcebergType, forms: ValueForms) -> Convert:
-    """Return what converts values of a Connect type to those of an Iceberg type."""
+    """Return the converter from a Connect type to an Iceberg type."""
     match target:
         case t.ListType(element_type=element):
             return _list(converter(source.get("items") or {}, element, forms))
@@ -96,7 +96,7 @@ def converter(source: Source, target: t.IcebergType, forms: ValueForms) -> Conve
 
 
 def binary_form(texts: Sequence[str]) -> str | None:
-    """Return the one form that texts of a column can have, "hex" or "base64"; None if both fit.
+    """Return the only form that a column's texts can have, "hex" or "base64"; None if both fit.
 
     Debezium's schema calls hexadecimal and base64 text alike a string. Base64 is padded to
     multiples of four, so an odd pair of hexadecimal digits is certain, as is any other letter.
@@ -129,7 +129,7 @@ def _list(element: Convert) -> Convert:
 
 
 def _map(keys: Convert, values: Convert) -> Convert:
-    """Connect writes maps with text keys as objects, others as lists of pairs."""
+    """Connect encodes maps with text keys as objects, others as lists of pairs."""
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict | list):
@@ -163,9 +163,9 @@ def _struct(source: Source, target: t.StructType, forms: ValueForms) -> Convert:
 
 
 def source_name(name: str, names: Mapping[Any, Any], *, ignores_case: bool) -> str | None:
-    """Return what a message calls a column, None if it lacks the column.
+    """Return the name of a column in a message, None if the message lacks it.
 
-    Raises ValueError for several names that differ by case only.
+    Raises ValueError for several names that differ only by case.
     """
     if name in names or not ignores_case:
         return name if name in names else None
@@ -186,7 +186,7 @@ def _unscaled(value: Any, scale: int) -> Decimal:
 
 
 def _exact(source: Source, forms: ValueForms, scale: int | None) -> Convert:
-    """Return what makes a number of any of Connect's forms a Decimal; `scale` is the column's."""
+    """Return the converter of any of Connect's number forms to Decimal, of the column's scale."""
     is_text, logical = _is_text(source, forms), source.get("name")
     own = (source.get("parameters") or {}).get("scale", scale) if source else scale
     is_bytes = logical == CONNECT_DECIMAL or (not source and forms.decimals == "bytes")
@@ -204,9 +204,7 @@ def _exact(source: Source, forms: ValueForms, scale: int | None) -> Convert:
             if is_text and _NUMBER.fullmatch(value):
                 return Decimal(value)
             if not source and forms.decimals is None:
-                raise ValueError(
-                    f"{value!r} is text: say by decimals='text' or 'bytes' which it is"
-                )
+                raise ValueError(f"{value!r} is text: set decimals='text' or 'bytes'")
         raise _refused(value, "a decimal number")
 
     return convert
@@ -273,7 +271,7 @@ def _date(source: Source, forms: ValueForms) -> Convert:
         else:
             raise _refused(value, "a date")
         if not _EARLIEST_DAY <= days <= _LATEST_DAY:
-            raise _refused(value, "a date that a column can hold")
+            raise _refused(value, "a date that a column can represent")
         return days
 
     return convert
@@ -291,7 +289,7 @@ def _unit(source: Source, forms: ValueForms, units: Mapping[str, str]) -> str | 
 
 
 def _needs_unit(value: Any) -> ValueError:
-    return ValueError(f"{value} is a number: say its unit by time_unit='ms', 'us' or 'ns'")
+    return ValueError(f"{value} is a number: set its unit by time_unit='ms', 'us' or 'ns'")
 
 
 def _time(source: Source, forms: ValueForms) -> Convert:

@@ -38,13 +38,13 @@ from iceberg_spark.write.task_keys import KeyCollector
 from iceberg_spark.write.uncommitted_files import remove_written
 from iceberg_spark.write.upsert_context import UpsertContext
 
-_POSITION = "place"  # the column that follows rows through the grouping by partition
+_POSITION = "place"  # the column that tracks rows through the grouping by partition
 _Files = dict[int, list[DataFile]]
 
 
 @dataclass(frozen=True, slots=True)
 class UpsertedFiles:
-    """What one task of an upsert wrote: data files, and delete files of both kinds."""
+    """The files that one task of an upsert wrote: data files, and both kinds of delete files."""
 
     data: tuple[DataFile, ...] = ()
     deletes: tuple[DataFile, ...] = ()
@@ -63,10 +63,10 @@ def write_upserts(
     *,
     collector: KeyCollector | None = None,
 ) -> UpsertedFiles:
-    """Write one task's changes; all changes of a key must come to one task.
+    """Write one task's changes; all changes of a key must be in one task.
 
-    Batches are the source's, with its `_op` and order columns (`cdc_rows.CdcReader`). A collector
-    is told the hashes of the keys. On any error everything that was written is deleted. Raises
+    Batches are the source's, with its `_op` and order columns (`cdc_rows.CdcReader`). The collector
+    receives the hashes of the keys. On any error all written files are deleted. Raises
     InvalidSchemaError, InvalidInputError (values, a tie in the order), StorageError.
     """
     writer = _TaskWriter(context, io, task)
@@ -133,7 +133,7 @@ class _TaskWriter:
         self._map.add(changes.keys, changes.order, series, ordinals)
 
     def _write_rows(self, rows: pa.RecordBatch) -> tuple[Ints, Longs]:
-        """Send rows to the files of their partitions; return the series and place of each."""
+        """Write rows to the files of their partitions; return the series and number of each."""
         series = np.zeros(rows.num_rows, np.int32)
         ordinals = np.empty(rows.num_rows, np.int64)
         for group, positions in self._groups(pa.Table.from_batches([rows])):
@@ -174,7 +174,7 @@ class _TaskWriter:
         return UpsertedFiles(data, (*equality, *position))
 
     def _write_keys(self, collector: KeyCollector | None) -> list[DataFile]:
-        """Write every key once for each spec; note what was superseded."""
+        """Write every key once per spec; record the superseded rows."""
         context = self._context
         writers = [
             rolling_equality_deletes(
@@ -203,7 +203,7 @@ class _TaskWriter:
         return [file for writer in writers for file in writer.finish()]
 
     def _write_superseded(self, data: Iterable[DataFile]) -> list[DataFile]:
-        """Delete superseded rows by position: n-th rows of a partition become places in files."""
+        """Delete superseded rows by position, from their number in the partition."""
         write = self._context.write
         superseded = self._superseded(data)
         if writes_vectors(write):
@@ -245,7 +245,7 @@ class _TaskWriter:
                 yield series, _positions(by_partition[key], ordinals)
 
     def abort(self) -> None:
-        """Delete every file that was made."""
+        """Delete every created file."""
         for files in self._files:
             files.abort()
         remove_written(self._io, [file.file_path for file in self._written])

@@ -1,4 +1,4 @@
-"""What every writing task of one write has in common; pickled once, on the writer."""
+"""The values that all writing tasks of one write share; pickled once, in the writer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from iceberg_spark.spec.sort import UNSORTED, SortOrder
 class WriteContext:
     """A planned write to one table.
 
-    `properties` are the table's properties with the write's own options laid over them (under
-    the table property's name), so that writers look in one place. `write_id` is part of every
-    file name, so that strays of failed, retried and speculative tasks are found and removed.
-    `sort_order` is the table's and `sort_order_id` what files are said to be sorted by: 0 until
-    somebody sorts the rows. `row_bytes` is what a row takes in the table's files, where it has any.
-    `io` is the storage of the table's files, as driver and tasks open it.
+    `properties` are the table's properties overridden by the write's options (under the table
+    property's name), so that writers look them up in one place. `write_id` is part of every
+    file name, to find and remove stray files of failed, retried and speculative tasks.
+    `sort_order` is the table's; `sort_order_id` is recorded for the files: 0 until the rows are
+    sorted. `row_bytes` is the average size of a row in the table's files, if it has any. `io` is
+    the storage of the table's files for driver and tasks.
     """
 
     table_location: str

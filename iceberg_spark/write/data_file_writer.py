@@ -30,9 +30,9 @@ def write_data_files(
 ) -> tuple[DataFile, ...]:
     """Write batches of exactly `arrow.schema.to_arrow(context.schema)` to new data files.
 
-    Files are rolled at `context.target_file_size_bytes` of bytes really written. With
-    `context.fanout` off the rows of a partition must lie together (InvalidInputError). On any
-    error everything that was written is deleted. Raises StorageError when the store fails.
+    Files are rolled at `context.target_file_size_bytes` of written bytes. With `context.fanout`
+    off the rows of a partition must be adjacent (InvalidInputError). On any error all written
+    files are deleted. Raises StorageError when the store fails.
     """
     writer = _TaskWriter(context, io, task)
     try:
@@ -44,7 +44,7 @@ def write_data_files(
 
 
 def rolling_data_files(context: WriteContext, io: FileIO, task: TaskId) -> RollingFiles:
-    """Return what writes a task's data files, partition by partition."""
+    """Return the writer of a task's data files, partition by partition."""
     shape = data_shape(context)
     numbers = count(1)
 
@@ -91,12 +91,12 @@ class _TaskWriter:
             self.files.write(group.key, group.partition, group.rows)
 
     def _follow(self, key: tuple[object, ...], partition: Partition) -> None:
-        """Close the partition before; it must not come again."""
+        """Close the previous partition, which must not occur again."""
         if key == self._current:
             return
         if key in self._finished:
             raise InvalidInputError(
-                f"Rows of partition {partition} don't lie together; sort them by the partition "
+                f"Rows of partition {partition} are not adjacent; sort them by the partition "
                 "columns, or leave option fanout-enabled on"
             )
         if self._current is not None:

@@ -1,4 +1,4 @@
-"""What position and equality delete files have in common."""
+"""Shared parts of position and equality delete files."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from iceberg_spark.write.locations import file_location, file_name
 
 @dataclass(frozen=True, slots=True)
 class DeletedRows:
-    """All positions that are deleted in a data file, which lies in a partition of a spec."""
+    """All deleted positions of a data file, and its partition and spec."""
 
     file_path: str
     partition_spec_id: int
@@ -46,8 +46,8 @@ def write_vectors(
 ) -> tuple[DataFile, ...]:
     """Write the deletion vectors of data files of any partitions to one file.
 
-    Memory holds one data file's positions at a time. The file lies in the folder of the first
-    one's partition; where there are no deletes, none is made. On any error what was written is
+    Memory holds one data file's positions at a time. The file is in the folder of the first
+    one's partition; without deletes there is no file. On any error the written file is
     deleted. Raises UnsupportedError for a format version without deletion vectors.
     """
     if not writes_vectors(context):

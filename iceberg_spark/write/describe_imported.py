@@ -1,4 +1,4 @@
-"""Files that lie somewhere already, described so that a table can take them as they are.
+"""Entries of existing files, so that a table can add them unchanged.
 
 Source: Java's TableMigrationUtil and add_files; PyIceberg's Table.add_files.
 """
@@ -56,14 +56,13 @@ def imported_data_file(
     spec: PartitionSpec,
     partition: tuple[Any, ...] | None = None,
 ) -> DataFile:
-    """Return the entry of a Parquet, ORC or Avro file, with the metrics that it says itself.
+    """Return the entry of a Parquet, ORC or Avro file, with the metrics in the file.
 
-    Columns are matched by field id, or by the table's name mapping (its schema's names, where
-    it has none) in files without ids. `partition` holds canonical values; None finds them in
-    the statistics, which Avro files lack. Raises InvalidSchemaError naming file and column where
-    the file doesn't fit the table, InvalidInputError for a value that no reader could read as the
-    table's type, and where its rows are not of one partition or it can't be told,
-    CorruptFileError, NoSuchFileError.
+    Columns are matched by field id, or in files without ids by the table's name mapping (default:
+    the schema's names). `partition` has canonical values; None reads them from the statistics,
+    which Avro files lack. Raises InvalidSchemaError naming file and column if the file doesn't fit
+    the table, InvalidInputError for a value that readers can't convert to the table's type, or if
+    its rows are of several or unknown partitions, CorruptFileError, NoSuchFileError.
     """
     ids = _mapped_ids(metadata)
     file = imported_file(io, path, ids)
@@ -117,7 +116,7 @@ def _check_struct(
         if column is None and not prefix and field.name in LINEAGE_NAMES:
             raise InvalidSchemaError(
                 f"{path} has a column '{field.name}', the row ids of another table or the numbers "
-                "of its commits, which would be taken for this table's: add the rows by "
+                "of its commits, which would be mistaken for this table's: add the rows by "
                 "t.append(), or write the file without the column"
             )
         if column is None:
@@ -158,10 +157,10 @@ def _check_type(path: str, field: FileField, kind: IcebergType, column: str) -> 
 
 
 def _check_orc_times(path: str, fields: tuple[FileField, ...], schema: Schema) -> None:
-    """Refuse timestamps that are not of the table's kind, as Java's reader does.
+    """Refuse timestamps of another kind than the table's, as Java's reader does.
 
-    Hive's and Spark's `timestamp` is a wall clock of the zone that its writer had, and Spark's
-    without zone a number. Source: ORCSchemaUtil.buildOrcProjection.
+    Hive's and Spark's `timestamp` is a wall clock in its writer's zone, and Spark's without zone
+    a number. Source: ORCSchemaUtil.buildOrcProjection.
     """
     for field in fields:
         _check_orc_times(path, field.children, schema)
@@ -173,7 +172,7 @@ def _check_orc_times(path: str, fields: tuple[FileField, ...], schema: Schema) -
         if not is_time or (field.kind.tz is None) != isinstance(kind, _WALL_CLOCKS):
             raise InvalidSchemaError(
                 f"Column '{field.name}' is {kind} in the table, and {path} has an ORC "
-                f"{'number' if not is_time else 'timestamp ' + _zone(field)} in its place, which "
+                f"{'number' if not is_time else 'timestamp ' + _zone(field)} instead, which "
                 "Iceberg's readers refuse: read the files with Spark, and append their rows"
             )
 
@@ -189,7 +188,7 @@ def _partition(
     spec: PartitionSpec,
     stated: tuple[Any, ...] | None,
 ) -> tuple[Any, ...]:
-    """Return the partition of a file: given and not contradicted, or found in its statistics."""
+    """Return the partition of a file: the stated one, if not contradicted, or from statistics."""
     types = [child.field_type for child in partition_type(spec, schema).fields]
     values = []
     for index, (part, kind) in enumerate(zip(spec.fields, types, strict=True)):
@@ -202,7 +201,7 @@ def _partition(
         if wrong and any(value != stated[index] for value in stored or ()):
             raise InvalidInputError(
                 f"{path} is for {part.name}={stated[index]!r}, but its column '{source.name}' "
-                f"holds other values: {stored}"
+                f"has other values: {stored}"
             )
         values.append(stated[index])
     return tuple(values)
@@ -211,7 +210,7 @@ def _partition(
 def _single(path: str, values: list[Any] | None, part: PartitionField) -> Any:
     if values is not None and len(values) == 1:
         return values[0]
-    why = "its statistics don't tell" if values is None else f"it holds {values}"
+    why = "its statistics don't determine it" if values is None else f"it has {values}"
     raise InvalidInputError(
         f"{path} can't be added: all its rows must have one value of partition field "
         f"'{part.name}', but {why}"
@@ -221,12 +220,12 @@ def _single(path: str, values: list[Any] | None, part: PartitionField) -> Any:
 def partition_values_from_path(
     path: str, root: str, spec: PartitionSpec, schema: Schema, zone: str = "UTC"
 ) -> tuple[Any, ...] | None:
-    """Return the partition that the folders below `root` name; None where they name none.
+    """Return the partition in the folder names below `root`; None if they have none.
 
-    Timestamps with time zone that have no offset are wall clocks of the zone.
+    Timestamps with time zone but without offset are wall clocks of the zone.
 
     Raises InvalidInputError naming the folder for a field that is missing, unknown, or not an
-    identity of a column, and for text that is no value of the column's type.
+    identity of a column, and for text that is not a value of the column's type.
     """
     from_path = dict(_folders(path, root))
     if not from_path:

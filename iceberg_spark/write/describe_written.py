@@ -1,9 +1,9 @@
-"""Parquet files that Spark's own writer made for one write, described for their manifest entries.
+"""Entries of Parquet files that Spark's own writer created for one write.
 
-Counts, sizes and most bounds come from the footer. What a footer can't say (counts of NaN where
-there may be any, bounds that were too long for it) is read back from the columns concerned, so
-that the metrics are those of the Arrow writer. The partition is worked out from values in the
-file, never from its path.
+Counts, sizes and most bounds come from the footer. What a footer lacks (counts of NaN where there
+may be any, bounds that were too long for it) is computed from the columns concerned, so that the
+metrics equal those of the Arrow writer. The partition is computed from values in the file, never
+from its path.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ _IdPath = tuple[int | None, ...]
 
 
 class NotInFooterError(IcebergError):
-    """A file's metrics ask for its columns to be read, which this describer doesn't."""
+    """A file's metrics require reading its columns, which this describer doesn't do."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What all files of a write share, worked out once: there may be thousands of files."""
+    """The values that all files of a write share, computed once: there may be thousands."""
 
     context: WriteContext
     reads_columns: bool
@@ -76,13 +76,13 @@ def describer(context: WriteContext, io: FileIO, *, reads_columns: bool = True) 
 
     It raises InvalidInputError for a null in a required column, UnsupportedError for a file
     that was written under a changed session setting (INT96, no field ids), CorruptFileError;
-    NotInFooterError where it would have to read columns and `reads_columns` is False.
+    NotInFooterError if it would have to read columns and `reads_columns` is False.
     """
     shape = _shape(context, reads_columns)
     last: list[tuple[pa.Schema, tuple[FileField, ...]]] = []
 
     def fields_of(schema: pa.Schema) -> tuple[FileField, ...]:
-        """Return a file's columns; all files of a write have the same, but for surprises."""
+        """Return a file's columns; normally all files of a write have the same."""
         for last_schema, fields in last[:1]:
             if last_schema.equals(schema, check_metadata=True):
                 return fields
@@ -137,7 +137,7 @@ def _describe(
 
 
 def _check(path: str, footer: Any, fields: tuple[FileField, ...], schema: Schema) -> None:
-    """Refuse what Iceberg's readers could not read right."""
+    """Refuse files that Iceberg's readers would misread."""
     columns = footer.schema
     kinds = [columns.column(index).physical_type for index in range(footer.num_columns)]
     if "INT96" in kinds:
@@ -164,7 +164,7 @@ def _id_paths(fields: tuple[FileField, ...], above: _IdPath = ()) -> Iterator[_I
 
 @dataclass(frozen=True, slots=True)
 class _FooterFacts:
-    """What a footer says: its metrics, nulls, extremes of floats; `again` must be read."""
+    """Facts of a footer: metrics, nulls, extremes of floats; columns `again` must be read."""
 
     metrics: Metrics
     nulls: dict[int, int | None]
@@ -190,7 +190,7 @@ def _footer_facts(
 
 
 def _metrics(reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape) -> Metrics:
-    """Return the footer's metrics, with what it lacks read back from the columns."""
+    """Return the footer's metrics, completed from the columns where it lacks some."""
     schema, modes = shape.context.schema, shape.modes
     footer_facts = _footer_facts(reader, fields, shape)
     metrics, again = footer_facts.metrics, footer_facts.again
@@ -221,7 +221,7 @@ def _metrics(reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape
 def _proved_floats(
     footer: Any, leaves: Mapping[int, FileField], shape: _Shape
 ) -> dict[int, tuple[float, ...]]:
-    """Return the extremes of the float columns that the footer proves to hold no NaN."""
+    """Return the extremes of the float columns that provably have no NaN."""
     extremes = {
         field_id: float_extremes(footer, chunks_of(footer, leaves[field_id]))
         for field_id in shape.floats
@@ -260,7 +260,7 @@ def _read_back(
         fields,
         frozenset(leaves[field_id].leaves[0] for field_id in ids),
         batch_rows=ROWS.described_numbers if only_floats else ROWS.described_texts,
-        checks_texts=False,  # what Spark makes a text of is its matter
+        checks_texts=False,  # Spark may write any bytes as text
     )
     for batch in reader.batches(what):
         collector.add(batch.rows)
@@ -282,10 +282,10 @@ def _pruned(fields: Iterable[NestedField], ids: Collection[int]) -> list[NestedF
 def _partition(
     reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape
 ) -> tuple[Any, ...]:
-    """Return the one partition of a file's rows, from the extremes of the source columns.
+    """Return the single partition of a file's rows, from the extremes of the source columns.
 
-    All rows have it, so that the extremes have it too, whatever the transform; where they are
-    not known for sure the file's first row is read. Raises CorruptFileError where they differ.
+    All rows share it, so the extremes have it too, whatever the transform; if they are unknown, the
+    file's first row is read. Raises CorruptFileError if they differ.
     """
     spec, schema = shape.context.spec, shape.context.schema
     leaves = single_leaves(fields)
@@ -299,7 +299,7 @@ def _partition(
             return _of_first_row(reader, fields, shape)
         if len(partition_values) != 1:
             raise CorruptFileError(
-                f"{reader.path} holds rows of several partitions: {part.name} is "
+                f"{reader.path} has rows of several partitions: {part.name} is "
                 f"{' and '.join(map(str, partition_values))}"
             )
         values.append(partition_values[0])
@@ -309,11 +309,11 @@ def _partition(
 def _of_extremes(
     reader: ParquetReader, leaf: FileField, part: PartitionField, schema: Schema, kind: IcebergType
 ) -> list[Any] | None:
-    """Return the different partition values of a column's extremes, None where unknown."""
+    """Return the distinct partition values of a column's extremes, None if unknown."""
     footer, source = reader.file.metadata, schema.find_type(part.source_id)
     partition_values = values_of_extremes(footer, leaf, part, source, kind, is_one_partition=True)
     if isinstance(source, _FLOATS) and partition_values != [None]:
-        return None  # NaN is none of the extremes
+        return None  # NaN is not among the extremes
     return partition_values
 
 

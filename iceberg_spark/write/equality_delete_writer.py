@@ -83,7 +83,7 @@ def write_equality_deletes(
 
     A spec without fields makes the deletes global. Files are rolled at
     `write.delete.target-file-size-bytes`. Raises UnsupportedError for a v1 table,
-    InvalidInputError for keys that can't be. On any error what was written is deleted.
+    InvalidInputError for invalid keys. On any error the written files are deleted.
     """
     files = rolling_equality_deletes(context, io, equality_ids=equality_ids, spec=spec, task=task)
     target = to_arrow(equality_schema(context.schema, equality_ids))
@@ -105,9 +105,9 @@ def rolling_equality_deletes(
     spec: PartitionSpec,
     task: TaskId,
 ) -> RollingFiles:
-    """Return what writes a task's equality deletes under one spec, partition by partition.
+    """Return the writer of a task's equality deletes under one spec, partition by partition.
 
-    Raises as `write_equality_deletes`; who uses it finishes or aborts it.
+    Raises as `write_equality_deletes`; the caller must finish or abort it.
     """
     check_takes_deletes(context)
     schema = equality_schema(context.schema, equality_ids)

@@ -1,4 +1,4 @@
-"""What a Parquet footer says of the partition that a file's rows are of."""
+"""The partition of a file's rows, computed from its Parquet footer."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def values_of_extremes(
     *,
     is_one_partition: bool,
 ) -> list[Any] | None:
-    """Return the different partition values of a column's extremes (None for its nulls).
+    """Return the distinct partition values of a column's extremes (None for its nulls).
 
-    None where they are not known. `source` is the column's type in the table, `kind` the partition
-    field's. With `is_one_partition` all rows are of one, so that the extremes have its value
-    whatever the transform; else buckets of different extremes tell nothing of what lies between.
+    None if they are unknown. `source` is the column's type in the table, `kind` the partition
+    field's. With `is_one_partition` all rows share one, so the extremes have its value whatever
+    the transform; otherwise buckets of different extremes reveal nothing about values between.
     """
     chunks = chunks_of(footer, leaf)
     nulls = null_count(chunks)

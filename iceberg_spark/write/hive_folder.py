@@ -1,4 +1,4 @@
-"""What columns a folder of files has: those of its files, and those of its folders."""
+"""The columns of a folder of files: those of its files, and those of its subfolders' names."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class HiveFolder:
 
 
 def hive_folder(io: FileIO, root: str) -> HiveFolder:
-    """Look at a folder of files: at its names, and at what ten of them say of their columns.
+    """Inspect a folder of files: its names, and the columns of ten of its files.
 
-    Columns of folders are whole numbers, dates or texts, whatever all their values are. Raises
-    InvalidInputError where there is no file of rows or the folders differ, InvalidSchemaError
-    where the files' columns differ in type, CorruptFileError.
+    Columns of folder names are integers, dates or texts, whichever fits all values. Raises
+    InvalidInputError if there is no data file or the folders differ, InvalidSchemaError if the
+    files' columns differ in type, CorruptFileError.
     """
     paths = row_files(io, root)
     parts = [folder_parts(path, root) for path in paths]
@@ -62,7 +62,7 @@ def hive_folder(io: FileIO, root: str) -> HiveFolder:
     for path, folder in zip(paths, parts, strict=True):
         if tuple(name for name, _ in folder) != names:
             raise InvalidInputError(
-                f"{path} lies in other partition folders than {paths[0]} ({', '.join(names)})"
+                f"{path} is in other partition folders than {paths[0]} ({', '.join(names)})"
             )
     step = max(1, len(paths) // _SAMPLED)
     looked_at = [(path, format_of(io, path)) for path in paths[::step]]
@@ -112,9 +112,9 @@ def _parquet_columns(io: FileIO, path: str) -> pa.Schema:
 
 
 def _with_instants(field: AvroField) -> AvroField:
-    """Return an Avro field that others wrote: their timestamps are instants, as Avro says.
+    """Return an Avro field of another writer: its timestamps are instants, as in Avro.
 
-    Iceberg's have ids, and are wall clocks unless they say `adjust-to-utc`.
+    Iceberg's have ids, and are wall clocks unless `adjust-to-utc` is set.
     """
     kind = field.type
     inner = tuple(map(_with_instants, kind.fields))

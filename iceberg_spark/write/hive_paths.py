@@ -46,10 +46,10 @@ def unescape(text: str) -> str:
 
 
 def partition_value(kind: IcebergType, text: str, zone: str = "UTC") -> Any:
-    """Return the canonical value that a folder's text stands for.
+    """Return the canonical value of a folder name's text.
 
-    A timestamptz without an offset is the wall clock of a zone. Raises InvalidInputError or
-    ValueError for text that is no value of the type.
+    A timestamptz without an offset is a wall clock of the zone. Raises InvalidInputError or
+    ValueError for text that is not a value of the type.
     """
     match kind:
         case StringType():

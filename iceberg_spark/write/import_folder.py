@@ -33,7 +33,7 @@ class ImportOptions:
     time_zone: str = "UTC"
 
     def takes(self, path: str, root: str) -> bool:
-        """Return whether a file lies in the folders that are asked for."""
+        """Return whether a file is in the selected partition folders."""
         if not self.partition_filter:
             return True
         parts = dict(folder_parts(path, root))
@@ -46,15 +46,14 @@ ALL = ImportOptions()
 def import_folder(
     io: FileIO, root: str, metadata: TableMetadata, options: ImportOptions = ALL
 ) -> tuple[DataFile, ...]:
-    """Return the entries of all files of rows below a folder, for the table's default spec.
+    """Return the entries of all data files below a folder, for the table's default spec.
 
     Partition values come from folder names (`column=value`, escaped;
-    `__HIVE_DEFAULT_PARTITION__` is null), where there are none from the files' statistics.
-    Files and folders whose names start with `_` or `.` are passed over, as Spark does; any other
-    file is one of rows, whatever its name ends with (Hive's are called `000000_0`): of Parquet
-    unless it begins as ORC or Avro. Raises
-    InvalidInputError for a folder without files, or with partitions that the table lacks, and what
-    `imported_data_file` raises.
+    `__HIVE_DEFAULT_PARTITION__` is null), else from the files' statistics. Files and folders whose
+    names start with `_` or `.` are skipped, like in Spark; any other file is a data file,
+    whatever its extension (Hive's are called `000000_0`): Parquet unless it starts like ORC or
+    Avro. Raises InvalidInputError for a folder without files, or with partitions that the table
+    lacks, and as `imported_data_file` does.
     """
     taken = [(path, root) for path in row_files(io, root) if options.takes(path, root)]
     if not metadata.spec.fields:
@@ -84,11 +83,10 @@ def row_files(io: FileIO, root: str) -> list[str]:
 def check_same_files(
     io: FileIO, root: str, files: Iterable[str], name: str, options: ImportOptions = ALL
 ) -> None:
-    """Refuse a table whose catalog names other files than lie in its folder.
+    """Refuse a table whose catalog lists other files than its folder contains.
 
-    A partition may have been dropped and its files kept, or may be elsewhere. `files` are those
-    that the table's rows are in, those of the partitions that are asked for. Raises
-    InvalidInputError.
+    A partition may have been dropped with its files kept, or may be elsewhere. `files` are the data
+    files of the table, limited to the selected partitions. Raises InvalidInputError.
     """
     listed = list(io.list(root))
     there = {location.normalise(info.path) for info in listed}
@@ -103,8 +101,9 @@ def check_same_files(
     left = next((path for path in taken if location.normalise(path) not in read), None)
     if left is not None:
         raise InvalidInputError(
-            f"{left} lies in the folder of {name} and is no part of that table: remove such files, "
-            f"or tell Spark of them (MSCK REPAIR TABLE {name}), or take in the folder {root} itself"
+            f"{left} is in the folder of {name} but not a part of that table: remove such files, "
+            f"or register them in Spark (MSCK REPAIR TABLE {name}), "
+            f"or import the folder {root} itself"
         )
 
 
@@ -114,7 +113,7 @@ def import_files(
     metadata: TableMetadata,
     options: ImportOptions = ALL,
 ) -> tuple[DataFile, ...]:
-    """Return the entries of files of rows, each given with the folder that partitions start at."""
+    """Return the entries of data files, each passed with the root of its partition folders."""
     spec = metadata.spec
 
     def entry(file: tuple[str, str]) -> DataFile:
@@ -132,7 +131,7 @@ def import_files(
 def _row_files(listed: Iterable[FileInfo], root: str) -> list[str]:
     paths = sorted(info.path for info in listed if info.size)
     below = {path: path.removeprefix(root.rstrip("/")).strip("/").split("/") for path in paths}
-    # A folder that was migrated has the metadata of its table there.
+    # A migrated folder contains the metadata of its table.
     is_table = any(
         parts[0] == _METADATA and ".metadata.json" in parts[-1] for parts in below.values()
     )

@@ -1,4 +1,4 @@
-"""What a file that somebody else wrote says of itself without its rows being read."""
+"""The facts that another writer's file provides without reading its rows."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _DECIMAL_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """A file's columns with the ids that they have in the table, its bytes and rows.
+    """A file's columns with their ids in the table, its bytes and rows.
 
-    `footer` is a Parquet file's, `columns` are what an ORC file says of them by field id. Avro
-    files say nothing of theirs.
+    `footer` is a Parquet file's, `columns` are the statistics of an ORC file by field id. Avro
+    files have none.
     """
 
     file_format: FileFormat
@@ -63,7 +63,7 @@ class ImportedFile:
     def partition_values(
         self, part: PartitionField, source: IcebergType, kind: IcebergType
     ) -> list[Any] | None:
-        """Return the different partition values of its rows; None where that can't be told.
+        """Return the distinct partition values of its rows; None if they are unknown.
 
         `source` is the column's type in the table, `kind` the partition field's.
         """
@@ -117,7 +117,7 @@ def _parquet(io: FileIO, path: str, ids: Mapping[Path, int]) -> ImportedFile:
 
 
 def _check_decodable(footer: pq.FileMetaData, path: str) -> None:
-    """Refuse what Arrow's reader lacks: the codec LZO, and decimals of more than 16 bytes."""
+    """Refuse what Arrow's reader does not support: LZO, and decimals of more than 16 bytes."""
     for number in range(footer.num_columns):
         column = footer.schema.column(number)
         is_wide = column.logical_type.type == "DECIMAL" and column.length > _DECIMAL_BYTES

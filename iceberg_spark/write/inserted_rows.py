@@ -1,8 +1,8 @@
-"""The inserted-row map of a task: which row of a key is its last, columns at a time.
+"""The inserted-row map of a task: which row of a key is its last, computed on columns.
 
-Every change leaves its key and the place of the row it wrote. When all are there, the last change
-of each key decides: rows that earlier ones wrote are superseded. Beyond a number of bytes changes
-go to disk, in buckets by the hash of their key, and each bucket is resolved alone.
+Every change records its key and the position of its row. In the end, the last change of each key
+wins: rows of earlier ones are superseded. Above a number of bytes changes are spilled to disk, in
+buckets by the hash of their key, and each bucket is resolved alone.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ NOT_WRITTEN = -1
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The distinct keys of a bucket, and the places of the superseded rows.
+    """The distinct keys of a bucket, and the positions of superseded rows.
 
-    `series` and `ordinals` say where those rows are: the n-th row of a partition's files.
-    `hashes` are those of the keys, sorted; buckets come in the order of their hashes.
+    `series` and `ordinals` identify those rows: the n-th row of a partition's files.
+    `hashes` are those of the keys, sorted; buckets are ordered by their hashes.
     """
 
     keys: tuple[pa.Array, ...]
@@ -46,9 +46,9 @@ class Resolved:
 
 
 class InsertedRows:
-    """Collects changes (`add`), then tells what became of them (`resolve`), once.
+    """Collects changes (`add`), then returns their outcome (`resolve`), once.
 
-    `kinds` are the types of the key columns; `orders` is the number of order columns. Up to
+    `kinds` are the types of the key columns; `orders` is the number of order columns. At most
     `limit` bytes are held in memory.
     """
 
@@ -83,9 +83,9 @@ class InsertedRows:
             self._to_disk()
 
     def resolve(self) -> Iterator[Resolved]:
-        """Yield what became of the changes, bucket by bucket, and forget them.
+        """Yield the outcome of the changes, bucket by bucket, and drop them.
 
-        Raises InvalidInputError where two changes of a key have equal order columns.
+        Raises InvalidInputError if two changes of a key have equal order columns.
         """
         for bucket in self._buckets():
             if bucket.num_rows:
@@ -100,7 +100,7 @@ class InsertedRows:
         bits = min(max(bucket_count - 1, 0).bit_length(), UPSERTS.most_buckets.bit_length() - 1)
         parts: list[list[pa.Table]] = [[] for _ in range(1 << bits)]
         self._held.reverse()
-        while self._held:  # each chunk is let go when its parts are made
+        while self._held:  # each chunk is freed once its parts exist
             for index, part in self._split(self._held.pop(), bits):
                 parts[index].append(part)
         for index in range(len(parts)):
@@ -130,7 +130,7 @@ class InsertedRows:
             start += count
 
     def _keys(self, table: pa.Table) -> list[pa.Array]:
-        """Return the key columns in the form in which equal keys have equal bits."""
+        """Return the key columns in a form in which equal keys have equal bits."""
         return [
             key_column(kind, concat(table.column(index))) for index, kind in enumerate(self._kinds)
         ]
@@ -158,7 +158,7 @@ class InsertedRows:
         )
 
     def _by_order(self, bucket: pa.Table, codes: Longs, last: Longs) -> None:
-        """Put the last change by the order columns into `last`, for keys that have several."""
+        """Set `last` to the last change by the order columns, for keys with several changes."""
         # Codes [0, 1, 0, 0] with the order values [5, 9, 7, 6]: rows 0, 2, 3 share a key. Sorted
         # by owner and rank they are 0, 3, 2, and the owner's run ends with row 2, which has 7.
         several = np.flatnonzero(np.bincount(codes)[codes] > 1)
@@ -208,7 +208,7 @@ class _Spill:
 
 
 def _codes(columns: Sequence[pa.Array]) -> tuple[Longs, int]:
-    """Return a number for each row that is the same for equal keys only, and how many there are."""
+    """Return a number for each row, equal for equal keys only, and the number of keys."""
     codes, sizes = [], []
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
@@ -221,9 +221,9 @@ def _codes(columns: Sequence[pa.Array]) -> tuple[Longs, int]:
 
 
 def _ranks(columns: Sequence[pa.Array]) -> Longs:
-    """Return numbers in the order of the rows by the columns, the same for equal rows.
+    """Return numbers in the order of the rows by the columns, equal for equal rows.
 
-    Nulls come first, as Spark orders them.
+    Nulls come first, like in Spark.
     """
     first = columns[0]
     if len(columns) == 1 and pa.types.is_signed_integer(first.type) and not first.null_count:

@@ -14,10 +14,10 @@ from iceberg_spark.spec.types import NestedField, StructType
 
 
 def key_table(schema: Schema, keys: Mapping[int, pa.Array]) -> pa.Table:
-    """Return the rows of keys given by field id; `schema` is `equality_schema(...)`.
+    """Return the rows of keys, passed by field id; `schema` is `equality_schema(...)`.
 
-    An optional struct is null where all keys inside it are: readers can't tell a null struct
-    from nulls in it (specification, "Equality Delete Files").
+    An optional struct is null where all keys inside it are: readers can't distinguish a null
+    struct from nulls in it (specification, "Equality Delete Files").
     """
     target = to_arrow(schema)
     columns = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OpenFileLimits:
-    """How many files a task has open, and what they hold."""
+    """Limits of a task's open files and their buffers."""
 
     files: int = 64
     """Files that are open at once, at most."""
@@ -34,7 +34,7 @@ class RowLimits:
     chunks_waiting: int = 3
     """Chunks that wait for the thread that works on them."""
     run_bytes: int = 256 * 1024 * 1024
-    """Bytes of rows that are sorted in memory; sorted runs beyond go to disk."""
+    """Bytes of rows that are sorted in memory; more sorted runs are spilled to disk."""
     data_row_group_bytes: int = 128 * 1024 * 1024
     """Bytes of a data file's row group."""
     equality_row_group_bytes: int = 128 * 1024 * 1024
@@ -51,12 +51,12 @@ class RowLimits:
 
 @dataclass(frozen=True, slots=True)
 class UpsertLimits:
-    """What a task of an upsert keeps of the keys it has seen."""
+    """Limits of the keys that a task of an upsert holds."""
 
     map_bytes: int = 512 * 1024 * 1024
-    """Bytes of the inserted-row map of one task in memory; beyond it goes to disk."""
+    """Bytes of the inserted-row map of one task in memory; more is spilled to disk."""
     bucket_rows: int = 1 << 20
-    """Rows of a bucket in which the last row of each key is found, about."""
+    """Approximate rows of a bucket in which the last row of each key is computed."""
     most_buckets: int = 256
     """Buckets in memory, a power of two."""
     spill_buckets: int = 64
@@ -69,18 +69,18 @@ class UpsertLimits:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """How often a failed write's folder is looked at for what tasks wrote after it had failed.
+    """How often a failed write's folder is scanned for files that tasks wrote after the failure.
 
-    Spark gives up while other tasks still run. It looks every two seconds whether a task is to end,
-    and leaves its Python worker two more (PythonRunner.MonitorThread,
-    spark.python.task.killTimeout): what they write in those four seconds, and one for a busy
-    machine, is found by looking again.
+    Spark gives up while other tasks still run. It checks every two seconds whether a task should
+    end, and leaves its Python worker two more (PythonRunner.MonitorThread,
+    spark.python.task.killTimeout): files of those four seconds, and one for a busy machine, are
+    found by scanning again.
     """
 
     pauses_s: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5, 2.0)
     """Seconds before each look."""
     more: int = 15
-    """Looks beyond these, as long as each finds something: on a busy machine a worker goes on."""
+    """More scans, as long as each finds files: on a busy machine a worker may go on."""
 
 
 OPEN_FILES = OpenFileLimits()
@@ -91,10 +91,10 @@ LOOKS = Looks()
 
 @dataclass(frozen=True, slots=True)
 class MessageLimits:
-    """How messages of change feeds are looked at."""
+    """Limits of inferring the columns of change feeds."""
 
     sample: int = 1_000
-    """Messages of a frame that show its columns where nobody names them."""
+    """Messages of a frame from which columns are inferred if no schema is passed."""
 
 
 MESSAGES = MessageLimits()

@@ -1,7 +1,7 @@
-"""Rows that are written anew bring their lineage along (specification: "Row Lineage Assignment").
+"""Preserve the lineage of rewritten rows (specification: "Row Lineage Assignment").
 
-A context of such a write has two columns more than the table. Its rows have them as the scan gave
-them: the row id as it was, and the number of the last update, null in rows that the write changes.
+The context of such a write has two additional columns. Rows have the scan's values in them: the
+unchanged row id, and the number of the last update, which is null in rows that the write changes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from iceberg_spark.write.context import WriteContext
 
 
 def lineage_names(context: WriteContext) -> tuple[str, ...]:
-    """Return the metadata columns that rows of a table bring along, none before version 3.
+    """Return the metadata columns to preserve when rewriting rows, none before version 3.
 
-    Nor where the table has columns of such names itself: its rows are new ones when rewritten.
+    None if the table has columns of such names itself: its rewritten rows get new ids.
     """
     own_names = {field.name.lower() for field in context.schema.fields}
     lacks = rules_of(context.format_version).has_row_lineage and own_names.isdisjoint(LINEAGE_NAMES)

@@ -1,4 +1,4 @@
-"""Where new data and delete files go (Java's LocationProviders and OutputFileFactory)."""
+"""Locations of new data and delete files (Java's LocationProviders and OutputFileFactory)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_locations(properties: Mapping[str, str]) -> None:
 
 
 def data_folder(table_location: str, properties: Mapping[str, str]) -> str:
-    """Return the folder below which all data files go, without a slash at its end."""
+    """Return the folder of all data files, without a trailing slash."""
     default = f"{table_location.rstrip('/')}/data"
     return properties.get(WRITE_DATA_PATH, default).rstrip("/")
 
@@ -62,7 +62,7 @@ def file_location(
     partition: tuple[Any, ...],
     name: str,
 ) -> str:
-    """Return where a file of a partition goes: Hive-style folders, or hashed object storage."""
+    """Return the location of a partition's file: Hive-style folders, or hashed object storage."""
     properties = context.properties
     folder = data_folder(context.table_location, properties)
     below = partition_path(spec, schema, partition) if not spec.is_unpartitioned else ""
@@ -80,10 +80,10 @@ def file_location(
 
 
 def _of_any_attempt(name: str, write_id: str) -> str:
-    """Return what the names that all attempts of a task give to a file have in common.
+    """Return the common part of a file's name in all attempts of a task.
 
-    So a task that was tried again leaves its first files in the folders of those that are kept,
-    where `remove_strays` finds them.
+    So the files of a retried task's first attempt are in the same folders as the final ones, where
+    `remove_strays` finds them.
     """
     task, marker, number = name.partition(f"-{write_id}-")
     if not marker:

@@ -1,4 +1,4 @@
-"""What a write needs of a table, checked and gathered once before any task starts."""
+"""Check and collect what a write needs of a table, once before any task starts."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
     output: Output = TABLE_OUTPUT,
     write_id: str | None = None,
 ) -> WriteContext:
-    """Return what the tasks of one write share; sizes are bytes.
+    """Return the values that the tasks of one write share; sizes are bytes.
 
     Raises UnsupportedError for a table that can't be written: an unknown partition transform, a
     column type without Arrow form or newer than version 2, a location provider class, metadata
-    that sends files to another bucket. Raises InvalidOptionError for a bad option or property.
+    that redirects files to another bucket. Raises InvalidOptionError for a bad option or property.
     """
     spec = output.spec(metadata)
     _check_table(metadata, spec, io)
@@ -56,7 +56,7 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
         merged[f"write.{kind}.compression-codec"] = compression_codec
     if compression_level is not None:
         if file_format is not FileFormat.PARQUET:
-            raise InvalidOptionError(f"compression-level: {kind} files have no level to choose")
+            raise InvalidOptionError(f"compression-level: {kind} files have no compression level")
         merged[f"write.{kind}.compression-level"] = str(compression_level)
     context = WriteContext(
         table_location=metadata.location.rstrip("/"),

@@ -32,7 +32,7 @@ _Begin: TypeAlias = Callable[[BinaryIO, Callable[[], BinaryIO]], FileWriter]
 
 @dataclass(frozen=True, slots=True)
 class FileShape:
-    """What all files of one writer share: content, format, spec, and how a file is begun."""
+    """The values that all files of one writer share: content, format, spec, and how to open one."""
 
     content: DataFileContent
     file_format: FileFormat
@@ -55,7 +55,7 @@ def file_shape(
 ) -> FileShape:
     """Return the shape of files with the columns of `schema`.
 
-    Metrics modes come from the table's properties unless given; `key_values` are added to the
+    Metrics modes default to those of the table's properties; `key_values` are added to the
     footer. Raises InvalidOptionError for bad properties.
     """
     options = WriterProperties(context.properties, content is not DataFileContent.DATA)
@@ -74,7 +74,7 @@ def file_shape(
             avro = avro_layout(schema, to_arrow(schema), options, keys)
             begin = lambda sink, _: AvroFileWriter(sink, avro)  # noqa: E731
         case FileFormat.PUFFIN:
-            raise UnsupportedError("Puffin files hold no rows")
+            raise UnsupportedError("Puffin files contain no rows")
         case _:
             assert_never(file_format)
     return FileShape(content, file_format, context.spec, begin)
@@ -124,7 +124,7 @@ class OpenFile:
         )
 
     def abort(self) -> None:
-        """Close and delete the file, whatever state it is in."""
+        """Close and delete the file, in any state."""
         with suppress(OSError, ValueError, IcebergError, pa.ArrowException):
             self._writer.abort()
         with suppress(OSError, ValueError, IcebergError):

@@ -29,7 +29,7 @@ Partition = tuple[Any, ...]  # canonical values of any type
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The rows of one partition; `key` tells partitions apart, -0.0 from 0.0 too."""
+    """The rows of one partition; `key` distinguishes partitions, also -0.0 from 0.0."""
 
     key: tuple[object, ...]
     partition: Partition
@@ -41,8 +41,8 @@ def group_rows(
 ) -> Iterator[Group]:
     """Yield the rows of each partition in their order, partitions by their first row.
 
-    The table has the columns of `arrow.schema.to_arrow(schema)`. With `clustered` nothing is
-    moved: raises InvalidInputError when the rows of a partition don't lie together.
+    The table has the columns of `arrow.schema.to_arrow(schema)`. With `clustered` rows are not
+    reordered: raises InvalidInputError if the rows of a partition are not adjacent.
     """
     if not table.num_rows:
         return
@@ -98,7 +98,7 @@ def _encode(
 
 
 def combine_codes(columns: list[Codes], sizes: list[int]) -> Codes:
-    """Return one code for every combination; kept dense, so that products can't overflow."""
+    """Return one code for every combination; codes stay dense, so that products can't overflow."""
     combined, size = columns[0], sizes[0]
     for codes, count in zip(columns[1:], sizes[1:], strict=True):
         combined = combined * count + codes
@@ -110,7 +110,7 @@ def combine_codes(columns: list[Codes], sizes: list[int]) -> Codes:
 
 
 def _order(codes: Codes, rows: int) -> tuple[Codes, Codes, Codes | None]:
-    """Return each group's first row, its count, and the order of rows (None: as they lie)."""
+    """Return each group's first row, its count, and the order of rows (None: unchanged)."""
     if codes.min() == codes.max():
         return np.zeros(1, np.int64), np.array([rows]), None
     if codes.max() < 2**16:  # numpy sorts 16-bit numbers by radix

@@ -46,13 +46,13 @@ def write_position_deletes(
     task: TaskId,
     granularity: str = "file",
 ) -> tuple[DataFile, ...]:
-    """Write the deletes of data files of one partition; rows are sorted and made unique here.
+    """Write the deletes of data files of one partition, after sorting and deduplicating rows.
 
     `deletes` has the columns `file_path` (locations as in the data files' entries) and `pos`.
     With granularity "file" there is one delete file for each data file, with
     `referenced_data_file` set; with "partition" one for all, rolled by
     `write.delete.target-file-size-bytes`. Raises UnsupportedError for a v1 table. On any error
-    what was written is deleted.
+    the written files are deleted.
     """
     return write_positions(
         context,
@@ -75,10 +75,10 @@ def write_positions(
     task: TaskId,
     granularity: str = "file",
 ) -> tuple[DataFile, ...]:
-    """Write the deletes of data files of one partition, given as positions for each path.
+    """Write the deletes of data files of one partition, passed as positions per path.
 
-    Paths come in ascending order. Of one path at a time the positions are laid out, 8 bytes a
-    row; the path is in slices. Else as `write_position_deletes`.
+    Paths must be ascending. Positions of one path at a time are expanded, 8 bytes per row, in
+    slices. Otherwise like `write_position_deletes`.
     """
     check_takes_position_deletes(context)
     if granularity not in GRANULARITIES:
@@ -129,7 +129,7 @@ def _rolling(
 
 
 def _by_path(deletes: pa.Table) -> Iterator[tuple[str, PositionSet]]:
-    """Yield the positions of each data file; paths ascend by bytes, as readers expect."""
+    """Yield the positions of each data file; paths are sorted by bytes, as readers expect."""
     columns = deletes.select(["file_path", "pos"])
     if columns.column(0).null_count or columns.column(1).null_count:
         raise InvalidInputError("A position delete needs a file_path and a pos; one is null")
@@ -141,9 +141,9 @@ def _by_path(deletes: pa.Table) -> Iterator[tuple[str, PositionSet]]:
 
 
 def _as_entry(file: DataFile) -> DataFile:
-    """Keep what a planner needs: bounds; the file that all deletes are for, if there is one.
+    """Keep only what a planner needs: bounds, and the single data file if there is one.
 
-    Counts are left out as in Java's PositionDeleteWriter.
+    Counts are left out like in Java's PositionDeleteWriter.
     """
     lower, upper = file.lower_bounds or {}, file.upper_bounds or {}
     return replace(

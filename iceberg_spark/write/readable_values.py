@@ -1,8 +1,8 @@
-"""Whether every value of an imported file can be read as the table's type.
+"""Check that every value of an imported file can be read as the table's type.
 
-A reader may refuse values of a type that fits: nanoseconds in a column of microseconds, bytes that
-are not UTF-8 in a column of text. Nulls of a required column are read, and then no filter finds
-them and no rewrite accepts them. Statistics settle most columns. The others are read once.
+A reader may refuse values of a suitable type: nanoseconds in a column of microseconds, bytes that
+are not UTF-8 in a text column. Nulls of a required column can be read, but no filter matches them
+and no rewrite accepts them. Statistics prove most columns. The others are read once.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class _Series:
     waiting: list[pa.Table] = field(default_factory=list)
     waiting_bytes: int = 0
     file: OpenFile | None = None
-    encoded_from: int = 0  # bytes in memory of what is in the open file
+    encoded_from: int = 0  # bytes in memory of the content of the open file
     ratio: float = OPEN_FILES.first_ratio
     held_bytes: int = 0  # by the encoders of the open file
 
@@ -71,13 +71,13 @@ class RollingFiles:
             self._make_room()
 
     def finish_partition(self, key: tuple[object, ...]) -> None:
-        """Write what waits for a partition and close its file."""
+        """Write a partition's pending rows and close its file."""
         series = self._series.pop(key)
         self._flush(key, series)
         self._close(key, series)
 
     def finish(self) -> tuple[DataFile, ...]:
-        """Write what waits, close all files and return them in the order of their closing."""
+        """Write pending rows, close all files and return them in the order of their closing."""
         for key in list(self._series):
             self.finish_partition(key)
         done = tuple(closing.result() for closing in self._closing)
@@ -85,7 +85,7 @@ class RollingFiles:
         return done
 
     def abort(self) -> None:
-        """Delete every file that was made."""
+        """Delete every created file."""
         self._closers.shutdown(cancel_futures=True)
         for file in self._files:
             file.abort()
@@ -93,7 +93,7 @@ class RollingFiles:
         self._open.clear()
 
     def _flush_bytes(self, series: _Series) -> int:
-        """Return how much to gather: a row group, or what fills the file up to its target."""
+        """Return how many bytes to buffer: a row group, or the rest up to the file's target."""
         written = 0 if series.file is None else series.file.bytes_written
         missing = int((self._target_bytes - written) / series.ratio)
         # Small files are filled in small steps: one of 64 KB would make 80 KB 144 KB.
@@ -108,7 +108,7 @@ class RollingFiles:
             self._flush(key, series)
 
     def _flush(self, key: tuple[object, ...], series: _Series, size: int | None = None) -> None:
-        """Write about `size` bytes of what waits, or all of it, as one row group."""
+        """Write about `size` bytes of pending rows, or all of them, as one row group."""
         if not series.waiting:
             return
         waiting = pa.concat_tables(series.waiting)
@@ -135,11 +135,11 @@ class RollingFiles:
         self._hold_less()
 
     def _hold_less(self) -> None:
-        """Finish the files written to least recently while the encoders hold too much."""
+        """Finish the least recently used files while the encoders hold too much memory."""
         while len(self._open) > 1 and self._held_bytes() > self._max_buffered_bytes:
             oldest = next(iter(self._open))
             self._close(oldest, self._open[oldest])
-            self._closing[-1].result()  # until then it holds its buffers
+            self._closing[-1].result()  # it holds its buffers until then
 
     def _held_bytes(self) -> int:
         return sum(series.held_bytes for series in self._open.values())

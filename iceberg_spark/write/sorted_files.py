@@ -1,7 +1,7 @@
-"""Data files whose rows lie in the table's sort order (specification, "Sorting").
+"""Data files with rows in the table's sort order (specification, "Sorting").
 
-Rows are sorted in memory, a run at a time, and no file holds rows of two runs: every file is in
-order, and a task never holds more than a run and its sorted copy.
+Rows are sorted in memory, a run at a time, and no file spans two runs: every file is sorted, and a
+task never holds more than a run and its sorted copy.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def write_sorted_files(
     *,
     run_bytes: int = ROWS.run_bytes,
 ) -> tuple[DataFile, ...]:
-    """Write rows as `write_data_files`, in the order of `context.sort_order` where it has one.
+    """Write rows like `write_data_files`, in the order of `context.sort_order` if it has one.
 
-    `run_bytes` is how much is sorted at a time; more rows make further files. An order with a
-    transform that is not known, or of a column that is gone, is left out: files are unsorted then.
+    `run_bytes` is the size of a run; more rows create more files. An order with an unknown
+    transform, or of a dropped column, is ignored: files are unsorted then.
     """
     order, schema = context.sort_order, context.schema
     if not can_sort(order, schema):
@@ -62,7 +62,7 @@ def write_sorted_files(
 
 
 def can_sort(order: SortOrder, schema: Schema) -> bool:
-    """Tell whether rows can be put in an order: it has keys, and all can be computed."""
+    """Return whether rows can be sorted by an order: it has keys, and all can be computed."""
     return not order.is_unsorted and all(_is_known(key, schema) for key in order.fields)
 
 
@@ -77,11 +77,10 @@ def _is_known(key: SortField, schema: Schema) -> bool:
 
 
 def sort_rows(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
-    """Return rows in an order; equal ones keep theirs.
+    """Return sorted rows; equal ones keep their order.
 
-    The table has the columns of `arrow.schema.to_arrow(schema)`. Floats
-    are in their total order (specification, "Sorting"); text is compared by code points, bytes as
-    unsigned numbers.
+    The table has the columns of `arrow.schema.to_arrow(schema)`. Floats have their total order
+    (specification, "Sorting"); text is compared by code points, bytes as unsigned numbers.
     """
     keys = sort_keys(rows, order, schema)
     if not keys.num_columns:
@@ -90,9 +89,9 @@ def sort_rows(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
 
 
 def sort_keys(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
-    """Return what `sorted_places` compares: a column for each key, named by its place in the order.
+    """Return the input of `sorted_places`: a column for each key, named by its index in the order.
 
-    Keys that are the same for all rows are left out, so there may be none.
+    Keys that are constant for all rows are left out, so there may be none.
     """
     columns: dict[str, Any] = {}
     for index, key in enumerate(order.fields):
@@ -105,7 +104,7 @@ def sort_keys(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
 
 
 def sorted_places(keys: pa.Table, order: SortOrder) -> pa.Array:
-    """Return the places of rows in an order, given their `sort_keys`; equal ones keep theirs."""
+    """Return the indices of rows in sorted order, from their `sort_keys`; the sort is stable."""
     sort_columns = [
         Key(
             concat(keys.column(name)),
@@ -119,7 +118,7 @@ def sorted_places(keys: pa.Table, order: SortOrder) -> pa.Array:
 
 
 def _compared(keys: Sequence[Key]) -> pa.Array:
-    """Return the places of rows, which are compared key by key."""
+    """Return the sorted indices of rows by comparing them key by key."""
     columns: dict[str, Any] = {}
     directions: list[tuple[str, str]] = []
     for index, key in enumerate(keys):

@@ -1,6 +1,6 @@
-"""Proof that no key of an upsert came in two tasks: each leaves the sorted hashes of its keys.
+"""Prove that no key of an upsert occurred in two tasks: each stores the sorted hashes of its keys.
 
-Few hashes travel with the task's message; more lie in a file beside the data files, which the
+Few hashes are part of the task's message; more are in a file next to the data files, which the
 commit reads in slices and removes.
 """
 
@@ -28,9 +28,9 @@ _WORD = np.dtype("<u8")
 
 @dataclass(frozen=True, slots=True)
 class TaskKeys:
-    """The sorted hashes of a task's distinct keys: `held` here, or in the file at `path`.
+    """The sorted hashes of a task's distinct keys: in `held`, or in the file at `path`.
 
-    `check` is the hash of one fixed row: tasks whose libraries hash differently are found out.
+    `check` is the hash of one fixed row, to detect tasks with libraries that hash differently.
     """
 
     task: int
@@ -64,7 +64,7 @@ class KeyCollector:
             self._held = b""
 
     def finish(self) -> TaskKeys:
-        """Return what travels with the task's message."""
+        """Return the value for the task's message."""
         path = None
         if self._sink is not None:
             self._sink.close()
@@ -85,10 +85,9 @@ def _check() -> int:
 
 
 def refuse_shared_keys(io: FileIO, tasks: Sequence[TaskKeys], keys: Sequence[str]) -> None:
-    """Refuse an upsert some of whose keys came in two tasks: both rows would be live.
+    """Refuse an upsert with keys in two tasks: both rows would be live.
 
-    Raises InvalidInputError that says how to repartition. Holds about 16 MB, however many keys
-    there are.
+    Raises InvalidInputError with advice to repartition. Holds about 16 MB for any number of keys.
     """
     if len({task.check for task in tasks}) > 1:
         raise InvalidInputError(
@@ -108,9 +107,9 @@ def refuse_shared_keys(io: FileIO, tasks: Sequence[TaskKeys], keys: Sequence[str
             pair = owners[order[again[0] : again[0] + 2]].tolist()
             named = ", ".join(keys)
             raise InvalidInputError(
-                f"A key ({named}) came in two tasks ({pair[0]} and {pair[1]}), and both rows "
+                f"A key ({named}) occurred in two tasks ({pair[0]} and {pair[1]}), and both rows "
                 f"would be live. Nothing was committed: use df.repartition({named}) before the write, "
-                "or table.upsert(df, keys=[...]), which brings the rows of a key together"
+                "or table.upsert(df, keys=[...]), which moves the rows of a key into one task"
             )
 
 
@@ -147,5 +146,5 @@ class _Cursor:
 
 
 def key_files(tasks: Sequence[TaskKeys]) -> Iterator[str]:
-    """Yield the files that tasks left hashes in."""
+    """Yield the files with hashes of tasks."""
     return (task.path for task in tasks if task.path is not None)

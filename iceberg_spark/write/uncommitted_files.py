@@ -15,9 +15,9 @@ from iceberg_spark.write.locations import data_folder
 
 
 def remove_written(io: FileIO, paths: Iterable[str]) -> None:
-    """Delete files while another error is raised, which says more than what fails here.
+    """Delete files while another error is being raised; errors of the deletion are ignored.
 
-    An interrupt is not to become a StorageError. What the store keeps is left to orphan removal.
+    An interrupt must not become a StorageError. Remaining files are left to orphan removal.
     """
     with suppress(IcebergError):
         io.delete_many(paths)
@@ -34,11 +34,11 @@ def remove_aborted(io: FileIO, context: WriteContext, *, outlive: bool = True) -
 def remove_other_attempts(
     io: FileIO, context: WriteContext, keep: Collection[str], *, outlive: bool
 ) -> None:
-    """Delete what attempts that failed or were overtaken wrote.
+    """Delete the files of failed or superseded attempts.
 
-    With `outlive` there were some, or may have been, and the worker of one may outlive the
-    attempt that took its place: then in some seconds' looks. What the store keeps is left to
-    orphan removal: the write went well.
+    With `outlive` there were, or may have been, such attempts, and a worker may outlive its
+    attempt: then the folders are scanned again for some seconds. Remaining files are left to orphan
+    removal: the write succeeded.
     """
     _look(io, context, keep, aborted=False, several=outlive)
 
@@ -77,10 +77,10 @@ def remove_strays(
 ) -> tuple[str, ...]:
     """Delete the files of `context.write_id` that are not in `keep`; return their locations.
 
-    After a commit only the folders of the kept files are looked into: a task that was tried
-    again wrote to the same partitions. After an abort the whole data folder is. A file is known
-    as this write's by its name, or by its folder where Spark's own writer made it; that
-    folder was put in order when its files were described.
+    After a commit only the folders of committed files are scanned: a retried task wrote to the same
+    partitions. After an abort the complete data folder is scanned. Files are recognised by their
+    name, or by their folder if Spark's own writer created them; that folder was cleaned when its
+    files were described.
     """
     kept_paths = {location.normalise(path) for path in keep}
     marker, own_folder = f"-{context.write_id}-", f"/{context.write_id}"
@@ -99,7 +99,7 @@ def remove_strays(
 
 
 def folders_of(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the folders that hold the files, those inside another one of them left out."""
+    """Return the folders of the files, without those inside another one of them."""
     folders = sorted({location.parent(path) for path in paths})
     outer: list[str] = []
     for folder in folders:

@@ -1,4 +1,4 @@
-"""What an upsert needs of a table and of its source, checked once before any task starts."""
+"""Check and collect what an upsert needs of table and source, once before any task starts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from iceberg_spark.write.limits import UPSERTS
 
 @dataclass(frozen=True, slots=True)
 class UpsertContext:
-    """A planned upsert: what all its tasks share.
+    """A planned upsert: the values that all its tasks share.
 
-    Equality deletes are written under each of `delete_specs`: one that is unpartitioned reaches
-    every data file. `order_by` names columns of the source by which rows of one key follow each
-    other; without any they follow as they arrive.
+    Equality deletes are written under each of `delete_specs`; an unpartitioned one applies to every
+    data file. `order_by` names source columns that order the rows of one key; without any, they
+    are ordered by arrival.
     """
 
     write: WriteContext
@@ -62,9 +62,9 @@ def upsert_context(
 ) -> UpsertContext:
     """Plan an upsert by key columns; no keys means the table's identifier fields.
 
-    `live_specs` are the specs of the data files that are there (`live_spec_ids`). Raises
-    UnsupportedError for a v1 table, InvalidInputError for keys that can't be and for partitions
-    that the keys don't give.
+    `live_specs` are the specs of the live data files (`live_spec_ids`). Raises
+    UnsupportedError for a v1 table, InvalidInputError for invalid keys and for partitions that
+    the keys don't determine.
     """
     chosen = options or AlignOptions()
     check_takes_deletes(write)
@@ -87,9 +87,9 @@ def live_spec_ids(metadata: TableMetadata, io: FileIO, branch: str | None) -> fr
 
 
 def key_ids(schema: Schema, keys: Sequence[str], *, case_sensitive: bool) -> tuple[int, ...]:
-    """Return the field ids of key columns, nested ones given as "a.b".
+    """Return the field ids of key columns; nested ones are written "a.b".
 
-    Raises InvalidInputError for a column that is unknown or named twice, and for no key at all.
+    Raises InvalidInputError for a column that is unknown or repeated, and for no key at all.
     """
     if isinstance(keys, str):
         raise InvalidInputError(f"keys must be a list of columns, as in keys=['{keys}']")
@@ -97,7 +97,7 @@ def key_ids(schema: Schema, keys: Sequence[str], *, case_sensitive: bool) -> tup
         if not schema.identifier_field_ids:
             raise InvalidInputError(
                 "An upsert needs key columns: pass keys=['id'] (of a write: option "
-                "'equality-fields'), or give the table identifier fields"
+                "'equality-fields'), or set identifier fields of the table"
             )
         return tuple(schema.identifier_field_ids)
     ids = []
@@ -110,7 +110,7 @@ def key_ids(schema: Schema, keys: Sequence[str], *, case_sensitive: bool) -> tup
                 f"{did_you_mean(key, columns)}"
             )
         if field_id in ids:
-            raise InvalidInputError(f"Key column '{key}' is given twice")
+            raise InvalidInputError(f"Key column '{key}' is repeated")
         ids.append(field_id)
     return tuple(ids)
 
@@ -123,7 +123,7 @@ def _delete_specs(
     *,
     global_delete: bool,
 ) -> tuple[PartitionSpec, ...]:
-    """Return the specs whose equality deletes together reach every data file of the table."""
+    """Return the specs whose equality deletes together apply to every data file of the table."""
     specs = metadata.partition_specs
     needed = [specs[number] for number in sorted({metadata.default_spec_id, *live})]
     everywhere = [spec for spec in needed if spec.is_unpartitioned]
@@ -140,13 +140,13 @@ def _delete_specs(
             )
             raise InvalidInputError(
                 f"Partition field '{part.name}' (spec {spec.spec_id}) comes from {columns}, which "
-                "the keys don't hold, so a key's old rows may lie in any partition: add the "
+                "the keys don't contain, so a key's old rows may be in any partition: add the "
                 "column to the keys, or pass global_delete=True (option global-delete)"
             )
     return tuple(needed)
 
 
 def _unpartitioned(specs: Mapping[int, PartitionSpec]) -> PartitionSpec:
-    """Return the unpartitioned spec, one that is still to be added where there is none."""
+    """Return the unpartitioned spec, a new one if the table has none."""
     there = (spec for spec in specs.values() if spec.is_unpartitioned)
     return next(there, PartitionSpec(max(specs, default=-1) + 1))

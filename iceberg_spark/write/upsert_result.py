@@ -1,4 +1,4 @@
-"""What an upsert did, for its caller."""
+"""The result of an upsert, for its caller."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from iceberg_spark.write.cdc_writer import UpsertedFiles
 class UpsertResult:
     """The counts of an upsert, under the names of the snapshot's summary.
 
-    The table is not read, so inserts and updates can't be told apart: `added_records` are the
-    rows written, `added_equality_deletes` the distinct keys, whether rows with them were there
-    or not, `added_position_deletes` rows that later ones of the same upsert replaced.
+    The table is not read, so inserts and updates can't be distinguished: `added_records` are the
+    written rows, `added_equality_deletes` the distinct keys, whether rows with them existed or not,
+    `added_position_deletes` rows that later ones of the same upsert replaced.
     """
 
     added_records: int = 0
@@ -26,7 +26,7 @@ class UpsertResult:
 
     @classmethod
     def of(cls, files: UpsertedFiles) -> Self:
-        """Count what was written."""
+        """Count the written files."""
         kinds: dict[DataFileContent, int] = dict.fromkeys(DataFileContent, 0)
         for file in (*files.data, *files.deletes):
             kinds[file.content] += file.record_count

@@ -140,7 +140,7 @@ def test_a_value_that_would_change_is_refused_by_column(kind, given, message) ->
         (DecimalType(9, 2), pa.decimal128(9, 3), r"cast\(c as decimal\(9,2\)\)"),
         (DecimalType(9, 2), pa.decimal128(10, 2), r"cast\(c as decimal\(9,2\)\)"),
         (StringType(), pa.int64(), r"cast\(c as string\)"),
-        (TimestamptzType(), pa.timestamp("us"), "which zone"),
+        (TimestamptzType(), pa.timestamp("us"), "set the zone"),
         (TimestampType(), pa.timestamp("us", "UTC"), r"cast\(c as timestamp_ntz\)"),
         (TimestampType(), pa.date32(), r"cast\(c as timestamp_ntz\)"),
     ],

@@ -221,7 +221,7 @@ def test_extremes_of_one_bucket_tell_nothing_of_the_rows_between(tmp_path: Path)
     between = next(n for n in range(1, 20) if buckets[n] != buckets[0])
     last = next(n for n in range(between, 20) if buckets[n] == buckets[0])
     path = put(tmp_path / "f.parquet", {"id": [0, between, last]})
-    with pytest.raises(InvalidInputError, match="its statistics don't tell"):
+    with pytest.raises(InvalidInputError, match="its statistics don't determine"):
         entry(path, table(by(1, "b", BucketTransform(4))))
 
 
@@ -236,7 +236,7 @@ def test_a_given_value_that_the_column_contradicts_is_refused(tmp_path: Path) ->
     metadata = table(by(1, "id"))
     assert entry(path, metadata, (1,)).partition == (1,)
     for given in (2, None):
-        with pytest.raises(InvalidInputError, match="'id' holds other values"):
+        with pytest.raises(InvalidInputError, match="'id' has other values"):
             entry(path, metadata, (given,))
 
 
