@@ -1,1 +1,1 @@
-"""Plans as frames."""
+"""Scan plans as Spark DataFrames."""

@@ -1,4 +1,4 @@
-"""Aggregates of whole tables or partitions that metadata answers: no file is opened.
+"""Aggregates of whole tables or partitions, answered from metadata without opening a file.
 
 Source: Java's `SparkScanBuilder.pushAggregation` and `AggregateEvaluator`.
 """
@@ -32,19 +32,19 @@ _EXACT_BOUNDS = (
     t.BooleanType, t.IntegerType, t.LongType, t.DateType, t.DecimalType, t.TimestampType,
     t.TimestamptzType,
 )  # fmt: skip
-"""Types whose bounds are values of the column: those of text may be cut, floats have NaN."""
+"""Types with exact bounds. Bounds of text may be truncated, and those of floats leave out NaN."""
 
 Value: TypeAlias = int | bool | Decimal | None
 Relations: TypeAlias = Mapping[int, tuple[ScannedRelation, FilteredPlan]]
 
 
 class _Unknown(Exception):
-    """Metadata does not tell the value: the files are read."""
+    """Metadata does not have the value, so the files have to be read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Files:
-    """The files of a relation of whose rows all are aggregated, by their paths."""
+    """The files of a relation, by their paths, if the aggregate uses all of their rows."""
 
     registered: RegisteredRelation
     paths: pa.Array
@@ -54,7 +54,7 @@ class _Files:
 def answer_aggregates(
     aggregates: Sequence[ScannedAggregate], relations: Relations, query: Any
 ) -> None:
-    """Answer the aggregates of a plan that metadata answers; `query` is Java's `PlanQuery`.
+    """Answer the aggregates of a plan from metadata where possible; `query` is Java's `PlanQuery`.
 
     Raises what planning and reading manifests raise.
     """
@@ -68,7 +68,7 @@ def answer_aggregates(
 
 
 def _whole_files(scanned: ScannedRelation, filtered: FilteredPlan) -> _Files:
-    """Return the files of a relation. Raises _Unknown if a filter leaves some rows of a file."""
+    """Return the files of a relation. Raises _Unknown if a filter excludes some rows of a file."""
     registered = filtered.registered
     if registered.shows_deleted_rows:
         raise _Unknown
@@ -123,7 +123,7 @@ def _statistics(files: _Files, name: str, *, bounds: bool) -> ColumnStatistics:
 
 
 def _number(value: Any) -> Value:
-    """Return an Arrow scalar as Spark keeps it: dates are days, timestamps are microseconds."""
+    """Return an Arrow scalar as Spark stores it: dates are days, timestamps are microseconds."""
     if value is None or not value.is_valid:
         return None
     if pa.types.is_date(value.type):

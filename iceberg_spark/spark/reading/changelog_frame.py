@@ -1,8 +1,7 @@
-"""The changes between two snapshots as a Spark frame.
+"""The changes between two snapshots as a DataFrame.
 
-Tasks read the changed files. Where rows were both removed and added, they are brought together by
-a 128-bit hash of the whole row (or of the identifier columns), so that no values are compared
-after Spark has turned them into its own types.
+Tasks read the changed files. Removed and added rows are matched by a 128-bit hash of the whole row,
+or of the identifier columns. So no value is compared after its conversion to a Spark type.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _SECOND_SEED = 0x5EED
 
 @dataclass(frozen=True, slots=True)
 class _KeyNames:
-    """What the columns are called by which rows are brought together, beside the table's own."""
+    """The names of the added columns by which rows are matched."""
 
     row: tuple[str, str]
     identity: tuple[str, ...]
@@ -72,7 +71,7 @@ class _StepFile:
 
     @property
     def size(self) -> int:
-        """Bytes that are read."""
+        """Bytes to read."""
         both = (self.file.before, self.file.after)
         return sum(task.length for task in both if task is not None)
 
@@ -80,10 +79,10 @@ class _StepFile:
 def change_frame(
     request: ChangeRequest, steps: Iterable[ChangeStep], spark: SparkSession
 ) -> DataFrame:
-    """Return the changes as a frame; the driver holds a description of each changed file.
+    """Return the changes as a DataFrame. The driver holds a description of each changed file.
 
-    A task that brings removed and added rows together holds about half a million rows, more where
-    that many are equal.
+    A task that matches removed and added rows holds about half a million rows, or more if more rows
+    are equal.
     """
     alone: list[_StepFile] = []
     paired: list[_StepFile] = []
@@ -128,7 +127,7 @@ def _groups(files: list[_StepFile]) -> Iterator[list[_StepFile]]:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What every task runs: changed files in, their rows out, with keys if there are groups."""
+    """The function of every task: it reads changed files and returns their rows, with keys."""
 
     request: ChangeRequest
     groups: int = 0

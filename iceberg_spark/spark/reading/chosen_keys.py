@@ -1,7 +1,7 @@
-"""Which keys of joined relations are read to leave out rows of others, by what that costs.
+"""Which keys of joined relations to read for filtering other relations, by cost.
 
-What is left out of one relation leaves out rows of the next. Keys of many rows Spark reads itself,
-where other keys leave few of them.
+A filtered relation filters the next one. If a relation has too many rows to read its keys here, and
+other keys exclude most of them, Spark reads the keys itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from iceberg_spark.spark.reading.pushed_texts import pushed_texts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """A join that leaves a share of a relation's rows, about; `keys` None are read by Spark."""
+    """A join, and the estimated share of a relation's rows that its keys leave.
+
+    `keys` is None if Spark reads them.
+    """
 
     join: Join
     keys: RowKeys | None
@@ -48,7 +51,7 @@ class ChosenKeys:
 
 
 def chosen_keys(tables: Sequence[JoinedTable]) -> ChosenKeys:
-    """Return the keys that pay; `tables` are those of a plan, those of few rows first.
+    """Return the keys whose filters pay; `tables` are those of a plan, ordered by rows.
 
     Raises what planning and reading raise.
     """
@@ -65,14 +68,14 @@ def chosen_keys(tables: Sequence[JoinedTable]) -> ChosenKeys:
 
 
 def share_of(choices: Sequence[Choice]) -> float:
-    """Return the share of rows that several choices leave together."""
+    """Return the share of rows that several filters leave together."""
     return prod(choice.share for choice in choices)
 
 
 def _by_spark(table: JoinedTable, chosen: ChosenKeys, cache: _KeyCache) -> Iterator[Choice]:
-    """Yield joins whose keys Spark should read first, and the other side's rows twice for that.
+    """Yield joins whose keys Spark should read first, although it reads those rows twice then.
 
-    Not for rows that Spark broadcasts: these are few, and the other side meets them at once.
+    Joins whose rows Spark broadcasts are left out: these are few, and meet the other side at once.
     """
     left = min((choice.share for choice in chosen.by_table[table.number]), default=1.0)
     for join in table.joins:
@@ -84,7 +87,7 @@ def _by_spark(table: JoinedTable, chosen: ChosenKeys, cache: _KeyCache) -> Itera
 
 
 def _keep_same_scans(tables: Sequence[JoinedTable], chosen: ChosenKeys) -> None:
-    """Leave scans alone that Spark does once, for several places, if these need other rows."""
+    """Remove the filters of a scan that Spark reads once for several joins that need other rows."""
     for _, same in groupby(sorted(tables, key=lambda table: table.scan), lambda table: table.scan):
         filter_lists = [chosen.filters[table.number] for table in same]
         first, *others = filter_lists
@@ -99,7 +102,7 @@ def _keep_same_scans(tables: Sequence[JoinedTable], chosen: ChosenKeys) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TableKeys:
-    """The keys of rows that stay, by field id, and their share of all rows, about."""
+    """The keys of the remaining rows by field id, and their estimated share of all rows."""
 
     share: float
     keys: Mapping[int, RowKeys]
@@ -107,14 +110,15 @@ class _TableKeys:
 
 @dataclass(slots=True, eq=False)
 class _KeyCache:
-    """Reads keys of relations as they are asked for, once each."""
+    """Reads the keys of relations on demand, each once."""
 
     _by_table: dict[int, _TableKeys | None] = field(default_factory=dict)
 
     def choices(self, table: JoinedTable, rows: float) -> Iterator[Choice]:
-        """Yield joins that leave out rows: for each column the best one, and the best one first.
+        """Yield joins that exclude rows of a table: the best one for each column, ordered by share.
 
-        `rows` are those that it would be good for; each has to pay for what others left of them.
+        `rows` is the number of rows that a filter would apply to. Each join has to pay for the rows
+        that the others leave.
         """
         best: dict[int, Choice] = {}
         for join in table.joins:
@@ -131,13 +135,13 @@ class _KeyCache:
         yield from sorted(best.values(), key=lambda choice: choice.share)
 
     def are_known(self, table: JoinedTable) -> bool:
-        """Return whether keys of a relation have been read."""
+        """Return whether the keys of a relation have been read."""
         return self._by_table.get(table.number) is not None
 
     def _of(self, table: JoinedTable, rows: float) -> _TableKeys | None:
-        """Return the keys of a relation's rows that stay.
+        """Return the keys of a relation's remaining rows.
 
-        None where reading them doesn't pay for `rows`, nothing leaves out any, or nothing tells.
+        Returns None if reading them does not pay for `rows`, or if no filter excludes any row.
         """
         if table.number not in self._by_table:
             if table.rows * KEYS.cost > rows:

@@ -31,7 +31,7 @@ from iceberg_spark.spec import types as t
 
 
 class Origin(Enum):
-    """Where Spark has the values of a column from."""
+    """The source of a column's values."""
 
     FILE = auto()
     """The file; of one that lacks it, its default or NULL."""
@@ -54,7 +54,7 @@ class Origin(Enum):
 
 
 class Shield(Enum):
-    """What keeps Spark's filters, and its pruning of structs, from a column of the file."""
+    """What keeps Spark's filters, and its pruning of structs, away from a column of a file."""
 
     NONE = auto()
     """Nothing: they may reach it, or no file has a column of the name."""
@@ -70,10 +70,10 @@ class Shield(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedColumn:
-    """How a top-level column is got.
+    """How a top-level column is read.
 
-    `asked` is what Spark's reader is asked for: `field` under the names that it has there, and
-    UUIDs as 16 bytes. None for metadata columns.
+    `requested` is the field that Spark's reader gets: `field` under its names in the files, and
+    UUIDs as 16 bytes. It is None for metadata columns.
     """
 
     field: t.NestedField
@@ -84,18 +84,18 @@ class PlannedColumn:
 
     @property
     def is_as_read(self) -> bool:
-        """Whether it is what Spark's reader gives, whatever it is called there."""
+        """Whether the values are those that Spark's reader returns, under whatever name."""
         is_plain = self.origin is Origin.FILE and self.shield is Shield.NONE
         return is_plain and not isinstance(self.field.field_type, t.UUIDType)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnPlan:
-    """How Spark's reader gets the columns of some files, alike for all of them.
+    """How Spark's reader reads the columns of a group of files.
 
-    `shown` are those of the read schema, in its order. `read` are those that come from files,
-    without metadata columns and with the filter's; `keys` those that only deletes need. `file`
-    says where the files have them.
+    `shown` are the columns of the read schema, in its order. `read` are those that come from files:
+    without metadata columns, and with the filter's. `keys` are those that only deletes need. `file`
+    describes where the files store them.
     """
 
     file: FileColumns
@@ -105,21 +105,21 @@ class ColumnPlan:
 
     @property
     def by_id(self) -> bool:
-        """Whether the files are read by field id; else by their names."""
+        """Whether columns are read by field id, or else by name."""
         return self.file.names is None
 
     @property
     def is_as_read(self) -> bool:
-        """Whether a relation has the shown columns as they are, by their places."""
+        """Whether the relation has the shown columns unchanged and in their order."""
         return self.shown == self.read and all(column.is_as_read for column in self.shown)
 
     def of(self, field_id: int) -> PlannedColumn:
-        """Return how a column is got that is read, or that deletes need."""
+        """Return how to read a column that the query selects or that delete files refer to."""
         every = (*self.read, *self.keys)
         return next(column for column in every if column.field.field_id == field_id)
 
     def has(self, origin: Origin) -> bool:
-        """Return whether a column that is shown comes from there."""
+        """Return whether a shown column comes from a source."""
         return any(column.origin is origin for column in self.shown)
 
 
@@ -130,10 +130,17 @@ def column_plans(
     prefixes: pa.Array,
     find_misread: FindMisread,
 ) -> Iterator[tuple[ColumnPlan | str, Longs]]:
-    """Yield groups of planned files whose columns are got alike, or why Spark's reader can't.
+    """Yield groups of files whose columns are read the same way, or why Spark's reader cannot.
 
-    `rows` are places in `plan.files`, `prefixes` how each of these spells the start of its path.
-    `find_misread` as in `file_columns`. Raises CorruptFileError as `footers` does.
+    Args:
+        plan: the files.
+        rows: indices of the files in `plan.files`.
+        requested: the columns to read.
+        prefixes: how the path of each of these files starts.
+        find_misread: as in `file_columns`.
+
+    Raises:
+        CorruptFileError: a footer contradicts the metadata.
     """
     rows_by_columns = defaultdict[ColumnsOrReason, list[int]](list)
     columns_of = file_columns(
@@ -151,7 +158,7 @@ def column_plans(
 
 
 def _alike(plan: ScanPlan, rows: Longs, prefixes: pa.Array) -> Iterator[Longs]:
-    """Split files by the metadata columns that are the same for a whole relation."""
+    """Split files by the metadata columns that are constant in a relation."""
     read_ids = {field.field_id for field in plan.context.read_schema}
     of_id = {
         reserved.FILE_ID: prefixes,
@@ -219,7 +226,7 @@ def _partition(plan: ScanPlan, row: int) -> dict[int, Any]:
 
 @dataclass(slots=True)
 class _Columns:
-    """Tells how the columns of files are got that have them as `file` says."""
+    """Plans the columns of files that store them as `file` describes."""
 
     requested: RequestedColumns
     file: FileColumns
@@ -245,10 +252,11 @@ class _Columns:
         return PlannedColumn(field, Origin.FILE, requested, shield)
 
     def _is_hidden(self, field: t.NestedField, *, must_not: bool) -> bool:
-        """Return whether a column is asked for by a name that no file has, which can't mislead.
+        """Return whether to request a column under a name that no file has.
 
-        Where reading by id can be turned off it would find nothing: there, and in files without
-        ids, a column that must not be filtered by keeps its name and is shielded.
+        Without field ids, or if a setting could turn reading by id off, the reader would find
+        nothing under that name. There a column that must not be filtered keeps its name and is
+        shielded.
         """
         if self.file.names is not None:
             return field.field_id not in self.names
@@ -256,7 +264,7 @@ class _Columns:
         return was_dropped or (self.requested.isolated and must_not)
 
     def _renamed(self, field: t.NestedField, *, is_hidden: bool) -> t.NestedField:
-        """Return a field, and those inside, under the names by which they are asked for."""
+        """Return a field, and its nested fields, under the names that Spark's reader gets."""
         if self.file.names is None and not is_hidden:
             return field
         names = {} if is_hidden else self.names
@@ -296,9 +304,9 @@ def _shield(
 
 
 def has_floats(field: t.NestedField) -> bool:
-    """Return whether statistics of a column must not be asked, because they lack NaN.
+    """Return whether Spark must not use statistics of a column, because they leave out NaN.
 
-    Spark would skip row groups that hold a NaN row; so wherever a float is inside.
+    Spark would skip row groups that have rows with NaN. It holds for nested floats too.
     """
     return any(isinstance(inner.field_type, _FLOATS) for inner in nested(field))
 

@@ -1,10 +1,10 @@
-"""Which columns Spark may skip row groups by: those that a file provably has as the table has them.
+"""The columns by which Spark may skip row groups: those that a file stores as the table has them.
 
-Spark's Parquet reader finds columns by field id, but asks statistics, dictionaries and Bloom
-filters by name, and turns a filter's constant into the type that the file has: a decimal or a long
-that does not fit is cut (ParquetFilters, `decimalToInt32`). Nothing in a table's metadata proves
-names and types in files: schemas may have been removed from it, and files added that were written
-for another table. So footers do.
+Spark's Parquet reader finds columns by field id. Statistics, dictionaries and Bloom filters it
+finds by name, and it converts a filter's constant to the type in the file: a decimal or a long that
+does not fit is cut (ParquetFilters, `decimalToInt32`). Table metadata cannot prove the names and
+types in files: schemas may have been removed, and files added that were written for another table.
+Footers prove them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,17 @@ def unproven(
     by_id: bool,
     exact_names: bool,
 ) -> tuple[int, ...]:
-    """Return the ids of top-level columns that no filter may be pushed down on, ascending.
+    """Return the ids of top-level columns by which Spark must not filter, in ascending order.
 
-    A nested one must not be pruned either, for pruning goes by name too. `by_id`: the file has
-    field ids; else a column's name is its own, and only types count. A column that the file calls
-    otherwise, and no other column has its name, is never filtered by mistake; with
-    `exact_names` it is told all the same.
+    Structs among them must not be pruned either, because pruning goes by name too.
+
+    Args:
+        fields: the columns of the file.
+        leaves: how the file stores its leaf columns.
+        columns: the top-level columns to read.
+        by_id: the file has field ids. Without them a column has its own name, and only types count.
+        exact_names: include a column whose name the file does not have. Without it such a column is
+            left out, since no filter can reach another column by mistake.
     """
     proof = _Proof(leaves, by_id, exact_names)
     level = _Level.of(fields)
@@ -46,7 +51,7 @@ def unproven(
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """The columns of a file, or the fields of a struct in it, by id and by name in lower case."""
+    """The columns of a file, or the fields of a struct, by id and by lower-case name."""
 
     by_id: Mapping[int | None, list[FileField]]
     by_name: Mapping[str, list[FileField]]
@@ -114,7 +119,7 @@ _DECIMALS = {"INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"}
 
 
 def _is_stored(kind: pa.DataType, leaf: StoredLeaf, field_type: t.IcebergType) -> bool:
-    """Return whether a leaf is of the wanted type itself: none that could be promoted to it."""
+    """Return whether a leaf has exactly the column's type, not one that is promoted to it."""
     match field_type:
         case t.DecimalType(precision=precision, scale=scale):
             return bool(kind == pa.decimal128(precision, scale)) and leaf.physical in _DECIMALS

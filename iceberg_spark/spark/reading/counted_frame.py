@@ -1,4 +1,4 @@
-"""A frame that knows how many rows it has."""
+"""DataFrames with a known number of rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pyspark.sql import DataFrame
 
 
 def with_count(frame: DataFrame, rows: int) -> DataFrame:
-    """Return the frame; its own `count()` answers from the plan, without a job.
+    """Return a DataFrame whose own `count()` returns a known number without a job.
 
-    Java's runtime does so by pushing the aggregate down, which Parquet in Spark has no way to.
-    Frames derived from it count for themselves, and a cached frame counts to fill its cache.
+    DataFrames derived from it count their rows, and a cached DataFrame counts to fill the cache.
     """
 
     def count(self: DataFrame) -> int:

@@ -1,7 +1,7 @@
-"""Which engine reads which planned files, and why.
+"""Which engine reads which files, and why.
 
-Bounds on the driver: a few passes over the columns of the plan (some ms for 100,000 files), and
-the footers of the files that Spark may read (see `footers`).
+Cost on the driver: a few passes over the columns of the plan (some ms for 100,000 files), and the
+footers of files that Spark may read (see `footers`).
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ _PARTS = r"^(?P<prefix>(?:[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?)?)(?P<rest>/.*)$"
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """Files that one engine reads in one way; `rows` are their rows in `ScanPlan.files`.
+    """Files that one engine reads the same way; `rows` are their indices in `ScanPlan.files`.
 
-    `columns` says how the columns of native files are got, `deletes` what deletes their rows;
-    None for clean ones.
+    `columns` is how Spark reads their columns. `deletes` are their deletes, None without any.
     """
 
     reason: str
@@ -63,12 +62,12 @@ class FileGroup:
 
     @property
     def engine(self) -> Engine:
-        """Who reads the files."""
+        """The engine that reads the files."""
         return "arrow" if self.columns is None else "native"
 
     @property
     def label(self) -> str:
-        """The engine and the reason, for people."""
+        """The engine and the reason, as text."""
         return (
             f"{self.engine} {self.reason}" if self.engine == "native" else f"arrow: {self.reason}"
         )
@@ -76,11 +75,11 @@ class FileGroup:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What Spark's side of a session can do: the schemes it has file systems for, and so on.
+    """What a session's Spark can read.
 
-    `isolated`: relations keep the settings that they were made with (classic sessions).
-    `gives_file_values`: they have columns of what differs from file to file.
-    `unfit_setting`: a setting of the session that Spark's reader must not be used with.
+    `isolated`: relations keep the settings of their session (classic sessions).
+    `gives_file_values`: relations can have values of their files as columns. `unfit_setting`: a
+    setting with which Spark's reader must not be used.
     """
 
     isolated: bool = True
@@ -102,10 +101,10 @@ class _Paths:
 
 
 def choose_engines(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
-    """Return groups that hold every planned file once, native ones first.
+    """Return groups that contain every file once, native ones first.
 
-    A file goes to the first rule that speaks against Spark's reader; what none speaks against
-    is native.
+    The first rule that excludes a file from Spark's reader decides. Without one, the file is
+    native.
     """
     if _are_many_and_small(plan):
         return [FileGroup(MANY_SMALL_FILES, np.arange(len(plan), dtype=np.int64))]
@@ -184,7 +183,7 @@ def _native_dirty(
 
 
 def rows_of(groups: Sequence[FileGroup]) -> Longs:
-    """Return the rows of several groups in the plan's order."""
+    """Return the rows of several groups in the order of the plan."""
     if not groups:
         return np.empty(0, np.int64)
     return np.sort(np.concatenate([group.rows for group in groups]))
@@ -265,9 +264,9 @@ def _mask(column: Any) -> Mask:
 def _native(
     plan: ScanPlan, paths: _Paths, rows: Longs, requested: RequestedColumns, reach: Reach
 ) -> tuple[list[FileGroup], list[FileGroup]]:
-    """Split the native files by what differs between relations; those beyond the limit are arrow.
+    """Group native files by what differs between relations. Groups beyond the limit go to Arrow.
 
-    The groups with the most files are kept.
+    The groups with the most files stay native.
     """
     groups: list[FileGroup] = []
     beyond: list[FileGroup] = []

@@ -1,11 +1,10 @@
-"""Rows that joins drop are left out where they are read: by the keys of other relations.
+"""Filters by the keys of joined relations: rows that a join drops are left out when they are read.
 
-Spark reads all lines to join them with the orders of a day, and shuffles them. Here the keys of
-those orders are read while the query is planned, since all tables are pinned, and lines of other
-orders are left out where they are read. The next relation follows: a nation's customers tell their
-orders, and these their lines. Spark's optimizer tells which columns have to be equal.
-
-Spark itself collects the keys of more rows than are read here, where it knows other keys for them.
+Spark reads all lines to join them with the orders of one day, and shuffles them. Here the keys of
+those orders are read while the query is planned, because all tables are pinned, and the lines are
+filtered by them. Filters cascade: a nation gives its customers, these their orders, and these their
+lines. If a relation has too many rows to read here, and other keys exclude most of them, Spark
+collects its keys.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from iceberg_spark.spec.schema import Schema
 
 
 def filter_by_keys(tables: Sequence[JoinedTable], plan: OptimizedPlan) -> None:
-    """Filter relations of a plan by the keys that pay.
+    """Filter the relations of a plan by keys where that pays.
 
     Raises what planning and reading raise.
     """
@@ -46,7 +45,7 @@ def filter_by_keys(tables: Sequence[JoinedTable], plan: OptimizedPlan) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Filters:
-    """Makes filters of keys that are chosen."""
+    """Builds filters from the chosen keys."""
 
     plan: OptimizedPlan
     chosen: ChosenKeys
@@ -63,7 +62,7 @@ class _Filters:
                 yield KeyFilter(table.number, join.column_index, values)
 
     def _values(self, join: Join, keys: RowKeys) -> Any:
-        """Return what a filter compares with: a list of few keys, of more a Bloom filter."""
+        """Return the values to compare with: a list of a few keys, or a Bloom filter of more."""
         session, numbers = self.plan.session, whole_numbers(keys) if len(keys) else b""
         key_values = keys.values.to_pylist() if numbers is None else numbers
         kind = to_spark(Schema(keys.field)).fields[0].dataType
@@ -74,7 +73,7 @@ class _Filters:
         return bloom_filter(session, kind, values, size)
 
     def _by_spark(self, choice: Choice) -> Any:
-        """Return a Bloom filter of keys that Spark reads."""
+        """Return a Bloom filter of keys that Spark collects."""
         of, choices = choice.join.of, self.chosen.by_table[choice.join.of.number]
         items = max(int(of.rows * share_of(choices)), KEYS.listed)
         return bloom_filter_of(

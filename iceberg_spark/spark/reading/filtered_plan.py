@@ -1,4 +1,4 @@
-"""The plan of what a relation reads, by filters that Spark's optimizer pushed down to it."""
+"""The plan of a relation by the filters that Spark's optimizer pushed down to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iceberg_spark.spark.reading.relation_registry import RegisteredRelation
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilteredPlan:
-    """What a relation reads, and its plan by the filters that it has of its own."""
+    """A relation, and its plan by its own filters."""
 
     registered: RegisteredRelation
     plan: ScanPlan
@@ -26,7 +26,10 @@ class FilteredPlan:
 def pushed_filter(
     context: ScanContext, filters: Sequence[Expression]
 ) -> tuple[Bound, VariantFilter | None]:
-    """Return what is understood of filters over all columns of a scan, and of their variants."""
+    """Return the predicate of filters on a scan, and what they say about fields of variants.
+
+    Parts of filters that have no predicate are left out.
+    """
     reader = PushedConditions.of_schema(context.read_schema, context.table_schema)
     understood = reader.predicate(filters)
     bound = ALWAYS_TRUE if understood is None else reader.variants.bind(understood)
@@ -36,10 +39,10 @@ def pushed_filter(
 def filtered_plan(
     registered: RegisteredRelation, filters: Sequence[Expression]
 ) -> FilteredPlan | None:
-    """Return the plan of the files that may have rows for which all filters hold.
+    """Return the plan of the files that may have rows which match all filters.
 
-    Returns None if the table cannot be planned again. The filter of the plan that is kept is
-    ignored: another frame of the same files may have made it. Raises what planning raises.
+    Returns None if the table cannot be planned again. The filter of the registered plan is ignored:
+    another DataFrame over the same files may have added it. Raises what planning raises.
     """
     reader = PushedConditions(registered.columns, registered.plan.context.table_schema)
     understood = reader.predicate(filters)

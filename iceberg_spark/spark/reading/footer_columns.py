@@ -1,8 +1,9 @@
-"""How Spark's reader finds the columns of files, and which it may filter by: by their footers.
+"""How Spark's reader finds the columns of files, by their footers.
 
-A file with field ids is read by id, one without by the names that the table's name mapping knows.
-Columns that a file leaves to its partition are constants. Source: specification, "Column
-Projection"; the order is that of `arrow.evolve`. What may be filtered by is for `column_proof`.
+A file with field ids is read by id, another one by the names in the table's name mapping. Columns
+that a file does not store but its partition has are constants. Source: specification, "Column
+Projection"; the order is that of `arrow.evolve`. `column_proof` decides which columns Spark may
+filter.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ _CONSTANTS = (
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """Where a file's columns are.
+    """Where a file stores its columns.
 
     `names` has the physical names of columns and nested fields by field id, in the order of the
-    ids; None: the file is read by field id. `constants` are canonical values by field id, None for
-    a column of lineage that the file lacks, and `same_constants` is what they are compared by: NaN
-    is NaN, and 0.0 is not -0.0.
-    `unproven` are the ids of top-level columns that no filter may be pushed down on.
+    ids. It is None if the file is read by field id. `constants` are canonical values by field id,
+    None for a lineage column that the file lacks. `same_constants` is the key by which they are
+    compared: NaN equals NaN, and 0.0 differs from -0.0. `unproven` are the ids of top-level columns
+    by which Spark must not filter.
     """
 
     names: tuple[tuple[int, str], ...] | None = None
@@ -65,7 +66,7 @@ ColumnsOrReason: TypeAlias = FileColumns | str
 
 
 FindMisread: TypeAlias = Callable[[ScanPlan, Longs, Sequence[t.NestedField]], Mapping[int, str]]
-"""From a plan, rows of its files and columns to why Spark's reader misreads a file, by its row."""
+"""Returns why Spark misreads files, from a plan, indices of its files, and columns."""
 
 
 def file_columns(
@@ -78,10 +79,18 @@ def file_columns(
 ) -> list[ColumnsOrReason]:
     """Return where each planned file stores the top-level columns of `fields`.
 
-    With `isolated` False a setting could make Spark read by name, so that a file whose names are
-    not the table's is not for it. `find_misread` is asked about files whose footers are too many
-    to be read here. Of files that agree in all but what is proven, two kinds are made at most.
-    Raises CorruptFileError as `footers` does.
+    Files that differ only in what is unproven give two kinds at most.
+
+    Args:
+        plan: the files.
+        rows: their indices in `plan.files`.
+        fields: top-level columns to read.
+        isolated: no setting can make Spark read by name. Otherwise a file whose names are not the
+            table's is not for Spark.
+        find_misread: checks files if there are more than footers are read here.
+
+    Raises:
+        CorruptFileError: a footer contradicts the metadata.
     """
     limit = footer_limit(plan)
     if len(rows) > limit and plan.context.name_mapping:
@@ -109,7 +118,7 @@ _PARTITION = ("spec_id", "partition_index")
 
 @dataclass(frozen=True, slots=True)
 class _FileSearch:
-    """Finds columns once for all files whose footers and, where these count, partitions agree."""
+    """Finds columns once for all files with equal footers and, where these count, partitions."""
 
     plan: ScanPlan
     fields: tuple[t.NestedField, ...]
@@ -186,7 +195,7 @@ class _FileSearch:
 
 
 def _joined(columns_by_file: list[ColumnsOrReason]) -> list[ColumnsOrReason]:
-    """Make one kind of those that only differ in what is not proven."""
+    """Return one kind for columns that differ only in what is unproven."""
     doubtful: dict[FileColumns, set[int]] = {}
     for columns in dict.fromkeys(columns_by_file):
         if isinstance(columns, FileColumns) and columns.unproven:
@@ -242,7 +251,7 @@ def columns_in(
 
 
 class _UnfitError(Exception):
-    """Says why Spark's reader can't read a file."""
+    """The reason why Spark's reader cannot read a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +319,7 @@ class _Search:
             raise _UnfitError(f"field '{parent.name}.{field.name}' that a file lacks")
 
     def _part(self, stored: FileField, field: t.NestedField) -> None:
-        """A list has one element, whatever it is called and whether it has an id or not."""
+        """Find the element of a list or map, which is the only one: its name does not count."""
         if (stored.own_id or stored.mapped_id or field.field_id) != field.field_id:
             raise _UnfitError(f"another column's {field.name}")
         self._inside(stored, field)
@@ -350,7 +359,7 @@ def _is_stored_as(kind: pa.DataType, field_type: t.IcebergType) -> bool:
 
 
 _LONG_PRECISION = 18
-"""Decimals of up to so many digits are longs to Spark."""
+"""Spark stores decimals of up to this precision as longs."""
 _RIGHT_WIDTHS = frozenset((*range(1, 9), 16))
 """Bytes of FIXED_LEN_BYTE_ARRAY that Spark reads right as longs.
 

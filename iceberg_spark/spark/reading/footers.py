@@ -1,6 +1,6 @@
-"""Footers of the data files of a plan: what the metadata does not say of a file.
+"""Parquet footers of planned files.
 
-`FOOTERS` bounds how many are read for one frame; each file once in a process.
+`FOOTERS` bounds how many are read for one DataFrame; each file is read once in a process.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ ListedFile: TypeAlias = tuple[str, int, int]
 
 
 def footer_limit(plan: ScanPlan) -> int:
-    """Return of how many files of a plan the footers are read at most."""
+    """Return the number of files of a plan whose footers may be read."""
     return FOOTERS.local if _are_local(plan) else FOOTERS.of_stores
 
 
 def footers(plan: ScanPlan, rows: Longs) -> list[FooterHead | None]:
-    """Return the heads of the footers of some planned files, None for those that can't be read.
+    """Return the footers of planned files, None for those that cannot be read.
 
-    Raises CorruptFileError for a file that has other rows or bytes than the metadata says, unless
-    it has no field ids and the table no name mapping: that is another reader's to judge.
+    Raises CorruptFileError for a file whose rows or bytes differ from the metadata. A file without
+    field ids in a table without a name mapping is not checked: another engine reads it.
     """
     files = listed_files(plan, rows)
     return read_footers(plan.context.io, files, has_mapping=bool(plan.context.name_mapping))
 
 
 def listed_files(plan: ScanPlan, rows: Longs) -> tuple[ListedFile, ...]:
-    """Return some planned files as the metadata lists them."""
+    """Return planned files as the metadata lists them."""
     columns = plan.files.select(["file_path", "file_size_in_bytes", "record_count"])
     return tuple(zip(*columns.take(pa.array(rows)).to_pydict().values(), strict=True))
 
@@ -52,7 +52,7 @@ def listed_files(plan: ScanPlan, rows: Longs) -> tuple[ListedFile, ...]:
 def read_footers(
     io: FileIO, files: Sequence[ListedFile], *, has_mapping: bool
 ) -> list[FooterHead | None]:
-    """Return the heads of the footers of listed files, as `footers` does."""
+    """Return the footers of listed files, as `footers` does."""
     reader = _Footers(io, has_mapping)
     if all(location.is_local(path) for path, _, _ in files):
         return [reader.head(*file) for file in files]  # threads only cost: the work is in Python
@@ -65,12 +65,12 @@ def _are_local(plan: ScanPlan) -> bool:
 
 
 class _UnreadableError(CorruptFileError):
-    """A footer that can't be read: who reads the file says so, if it is read."""
+    """A footer cannot be read. The engine that reads the file raises the error."""
 
 
 @dataclass(slots=True)
 class _Footers:
-    """Reads footers until the store can't be reached."""
+    """Reads footers until the store cannot be reached."""
 
     io: FileIO
     has_mapping: bool

@@ -1,4 +1,4 @@
-"""The type of a frame, the same whichever engine fills it."""
+"""The type of a DataFrame, which is the same for both engines."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ T = TypeVar("T", bound=DataType)
 
 
 def nullable(kind: T) -> T:
-    """Return the type with everything in it nullable, names and comments kept.
+    """Return the type with all fields nullable, and names and comments unchanged.
 
-    Spark's file sources make every column nullable, whatever schema they are given, and there is
-    no expression that says otherwise and lets filters through. Both engines say the same.
+    Spark's file sources make every column nullable, whatever schema they get. No expression
+    restores it and lets filters through, so both engines return nullable columns.
     """
     match kind:
         case StructType(fields=fields):

@@ -1,4 +1,4 @@
-"""Whether Spark's Hadoop would ask the same store with the same rights as a table's own io."""
+"""Whether Hadoop would access the same store with the same credentials as a table's FileIO."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _SAY_NOTHING = frozenset({
 
 
 def foreign_s3_property(properties: Mapping[str, str], bucket: str, setting: Setting) -> str | None:
-    """Return a storage property that Hadoop's S3A has otherwise; None where there is none.
+    """Return a storage property that differs from Hadoop's S3A settings; None if all agree.
 
-    Settings of one bucket (`fs.s3a.bucket.NAME.*`) come first, as in S3A.
+    Settings of one bucket (`fs.s3a.bucket.NAME.*`) take precedence, as in S3A.
     """
 
     def of_s3a(name: str) -> str | None:
@@ -61,7 +61,7 @@ def _foreign_key(keys: Mapping[str, str | None], of_s3a: Setting) -> str | None:
 
 
 def _address(endpoint: str | None, of_s3a: Setting) -> tuple[str, str] | None:
-    """Return an endpoint's scheme and host; Hadoop's may lack the scheme."""
+    """Return the scheme and host of an endpoint. Hadoop's may lack the scheme."""
     if endpoint is None:
         return None
     text = endpoint.strip()

@@ -1,4 +1,4 @@
-"""Relations of a plan that need fewer files, since those they are joined with have few keys."""
+"""Relations that need fewer files because a joined relation has few keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
 
 
 def may_prune_by_joins(plans: Mapping[int, FilteredPlan]) -> bool:
-    """Return whether one relation is large, and another has few keys."""
+    """Return whether one relation is large and another one has few keys."""
     large = {leaf for leaf, filtered in plans.items() if is_large(filtered.plan)}
     small = {leaf for leaf, filtered in plans.items() if _has_few_keys(filtered)}
     return bool(large and small) and len(large | small) > 1
@@ -21,7 +21,7 @@ def may_prune_by_joins(plans: Mapping[int, FilteredPlan]) -> bool:
 def joined_plans(
     plans: Mapping[int, FilteredPlan], optimized: OptimizedPlan
 ) -> dict[int, ScanPlan]:
-    """Return the plans that joins make smaller, by the places of their relations in the plan.
+    """Return the smaller plans of relations, by their leaf index.
 
     Raises what reading keys raises.
     """
@@ -46,5 +46,5 @@ def joined_plans(
 
 
 def _has_few_keys(filtered: FilteredPlan) -> bool:
-    """Return whether a relation's keys may be read; rows that it shows as deleted are no keys."""
+    """Return whether a relation's keys may be read. Rows that it shows as deleted are not keys."""
     return is_small(filtered.plan) and not filtered.registered.shows_deleted_rows

@@ -1,4 +1,4 @@
-"""The relations of a plan with the keys that their joins ask for."""
+"""The relations of a plan with the keys that their joins need."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ class Join:
 
 @dataclass(slots=True, eq=False)
 class JoinedTable:
-    """A relation of a plan; `filtered` is its own plan by the filters above it.
+    """A relation of a plan; `filtered` is its plan by its own filters.
 
-    `rows` are those of the files that are left. `asked` are the keys that larger relations need.
+    `rows` is the number of rows in the remaining files. `needed_keys` are the keys that larger
+    relations need.
     """
 
     relation: ScannedRelation
@@ -54,7 +55,7 @@ class JoinedTable:
 
     @property
     def registered(self) -> RegisteredRelation:
-        """What the relation reads."""
+        """The relation in the registry."""
         return self.filtered.registered
 
     @property
@@ -70,13 +71,13 @@ class JoinedTable:
 
     @property
     def scan(self) -> str:
-        """What is read, with the filters above it: Spark reads an equal scan of a query once."""
+        """The scan and the filters above it. Spark reads equal scans of a query once."""
         relation = self.relation
         return repr((relation.mark, sorted(relation.columns or ()), relation.filters))
 
     @property
     def all_rows(self) -> int:
-        """The rows that its snapshot has, about: more than those of its files."""
+        """The estimated rows of its snapshot, more than those of its remaining files."""
         plan = self.registered.plan
         if plan.metadata is None or plan.context.snapshot_id is None:
             return self.rows
@@ -89,9 +90,9 @@ def joined_tables(
     rows: Mapping[int, int],
     plan: OptimizedPlan,
 ) -> list[JoinedTable]:
-    """Return the relations of a plan with their joins, those of few rows first.
+    """Return the relations of a plan with their joins, ordered by rows.
 
-    `rows` are the rows of the files that are left, by the numbers of the relations. Relations in
+    `rows` are the rows of the remaining files by the numbers of the relations. Relations in
     subqueries have no joins.
     """
     leaves = {leaf.leaf_index: leaf for leaf in plan.root.leaves}
@@ -117,7 +118,7 @@ def joined_tables(
 
 
 def _order(table: JoinedTable) -> tuple[int, bool]:
-    """Order tables by their rows; first of those with as many is one that a smaller one tells."""
+    """Order tables by rows; among equals, one that a smaller table filters comes first."""
     return table.rows, all(join.of.rows >= table.rows for join in table.joins)
 
 

@@ -1,4 +1,4 @@
-"""Numbers by which engines are chosen and files spread, when Spark reads."""
+"""Limits of reading with Spark, by which engines are chosen and files distributed."""
 
 from __future__ import annotations
 
@@ -7,66 +7,66 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NativeLimits:
-    """Where Spark's own Parquet reader pays, and what is kept for it."""
+    """When Spark's own Parquet reader pays, and how many relations are cached."""
 
     groups: int = 16
-    """Native groups of files, at most: a plan that is looked at should read well."""
+    """Native groups of files, at most, so that a plan stays readable."""
     listed_files: int = 5_000
-    """Files: more than that, and smaller ones than ..."""
+    """More files than this, on average below `listed_file_bytes`, go to the Arrow engine ..."""
     listed_file_bytes: int = 1024 * 1024
-    """... so many bytes each, take Spark's driver longer to list than Java to plan."""
+    """... because Spark's driver takes longer to list them than Java to plan."""
     several_files: int = 128
-    """Files: more than that, and smaller ones than ..."""
+    """More files than this, on average below `tiny_file_bytes`, go to the Arrow engine ..."""
     tiny_file_bytes: int = 64 * 1024
-    """... so many bytes each, are read by the Arrow engine, which takes 0.4 ms a file, where
-    Spark's reader takes 1.3 ms; so it pays even if Spark would read one column of many. Fewer files
-    are not worth starting Python workers for."""
+    """... which takes 0.4 ms a file, where Spark's reader takes 1.3 ms. It pays even if Spark reads
+    one column of many. For fewer files it does not pay to start Python workers.
+    """
     kept_relations: int = 48
-    """Relations that are kept, those of filtered frames too: to list 8 files takes Spark 10 ms."""
+    """Cached relations: Spark takes 10 ms to list 8 files."""
     kept_paths: int = 1_000
-    """Files of a relation that is kept, at most."""
+    """Files of a cached relation, at most."""
     many_paths: int = 50
-    """Paths that are handed to Java one by one, at most."""
+    """Paths that are passed to Java one by one, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class FooterLimits:
-    """Of how many files the footers are read for one frame, each file once in a process."""
+    """The number of files whose footers are read for one DataFrame, each once in a process."""
 
     local: int = 20_000
     """Local files, 40 us each."""
     of_stores: int = 2_000
-    """Files of a store, two requests each."""
+    """Files in object stores, two requests each."""
     readers: int = 64
-    """Files at once."""
+    """Files read at the same time."""
     task_files: int = 1_000
-    """Files whose footers one task reads, where the driver does not read them."""
+    """Files whose footers one Spark task reads, if there are too many for the driver."""
     kept_bytes: int = 512
-    """Bytes that a file takes in the process's cache, with its path."""
+    """Bytes of a footer in the process's cache, with its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimits:
-    """How changed files are spread over tasks."""
+    """How changed files are distributed to tasks."""
 
     task_bytes: int = 128 * 1024 * 1024
     """Bytes of files that one task reads, ..."""
     task_files: int = 64
     """... and files."""
     group_rows: int = 500_000
-    """Rows that a task holds to bring removed and added ones together, about."""
+    """Rows that a task holds to match removed and added ones, about."""
 
 
 @dataclass(frozen=True, slots=True)
 class NarrowingLimits:
-    """Which frames are planned again when filters are added to them."""
+    """Which plans are pruned by joins, and how many relations stay registered."""
 
     leaves: int = 64
-    """Relations of all kinds that a frame's plan has, at most: each is asked for by itself."""
+    """Relations in a plan, at most."""
     kept_files: int = 200_000
-    """Files of all relations that are kept for it, 200 bytes each, about, ..."""
+    """Files of all registered relations, about 200 bytes each."""
     kept_relations: int = 256
-    """... and relations, each with the metadata of its table."""
+    """Registered relations, each with the metadata of its table."""
 
 
 NATIVE = NativeLimits()

@@ -1,6 +1,6 @@
-"""Row ids and numbers of last updates over a relation (specification: "Row Lineage Assignment").
+"""Row ids and last updated sequence numbers (specification: "Row Lineage Assignment").
 
-A row has its own where its file holds them, else it inherits them by its file and its place there.
+A row has its own if its file stores them. Otherwise it inherits them by its file and its position.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _COLUMNS = {_FIRST: "first_row_id", _SEQUENCE: "data_sequence_number"}
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What the rows of a group inherit: `same` for all its files, `by_file` joined to its rows."""
+    """What the rows of a group inherit: `same` for all files, `by_file` for each file."""
 
     same: Mapping[str, int | None]
     by_file: Mapping[str, Any]
 
     def of(self, column: PlannedColumn) -> Column:
-        """Return a lineage column; null in files without a first row id, whatever they hold."""
+        """Return a lineage column, NULL for files without a first row id."""
         first = self._text(_FIRST)
         is_id = column.field.field_id == reserved.ROW_ID_ID
         inherited = f"{first} + {or_raise(ROW_INDEX, 'bigint')}" if is_id else self._text(_SEQUENCE)
@@ -56,7 +56,7 @@ class Lineage:
 
 
 def lineage_of(columns: ColumnPlan, files: pa.Table) -> Lineage:
-    """Return what the rows of a group of planned files inherit, nothing where nobody asks."""
+    """Return what the rows of a group inherit, nothing if no lineage column is read."""
     if not columns.has(Origin.LINEAGE):
         return Lineage({}, {})
     same, by_file = {}, {}
@@ -71,7 +71,7 @@ def lineage_of(columns: ColumnPlan, files: pa.Table) -> Lineage:
 
 
 def asks_places(columns: ColumnPlan) -> bool:
-    """Return whether rows need their places in their files, for `_pos` or for row ids."""
+    """Return whether rows need their positions in their files, for `_pos` or for row ids."""
     return any(
         column.origin is Origin.POSITION
         or (column.origin is Origin.LINEAGE and column.field.field_id == reserved.ROW_ID_ID)

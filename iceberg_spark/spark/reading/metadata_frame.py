@@ -1,7 +1,7 @@
-"""A metadata table as a frame of the session: its parts are cut here and read by Spark's tasks.
+"""Metadata tables as DataFrames: the driver splits them into parts, which Spark's tasks read.
 
-The plain source can do the same, where its processes know the table's catalog; a catalog that
-only the session knows of is known to the driver alone.
+The plain source does the same if its processes know the table's catalog. A catalog that only the
+session describes is known to the driver alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from iceberg_spark.spec.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class _ReadParts:
-    """Reads the parts of one task."""
+    """The function of every task: it reads the parts of the task."""
 
     inspected: PinnedInspection
 
@@ -34,5 +34,5 @@ class _ReadParts:
 
 
 def metadata_frame(inspected: PinnedInspection, columns: Schema, spark: SparkSession) -> DataFrame:
-    """Return the rows of a pinned metadata table; `columns` are what it shows."""
+    """Return the rows of a pinned metadata table; `columns` are those that it shows."""
     return job_rows(spark, inspected.groups(), _ReadParts(inspected).rows, to_spark(columns))

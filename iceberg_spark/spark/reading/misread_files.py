@@ -1,7 +1,7 @@
 """Files that Spark's reader misreads, found by their footers in a Spark job.
 
 Spark misreads decimals of at most 18 digits in some physical types (`footer_columns`). The driver
-reads the footers of so many files only; of more files the tasks of a job read them.
+reads the footers of a limited number of files; for more files, the tasks of a job read them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _BYTES_OF_A_REASON = 200
 def find_misread(
     spark: SparkSession, plan: ScanPlan, rows: Longs, columns: Sequence[t.NestedField]
 ) -> Mapping[int, str]:
-    """Return why Spark's reader misreads files, by their rows in the plan.
+    """Return why Spark's reader misreads files, by their indices in the plan.
 
-    Runs no job for columns that no file makes Spark misread, and one job in a process for the same
-    files and columns. Raises CorruptFileError as `footers` does.
+    No job runs for columns that Spark reads right in every file, and one job in a process for the
+    same files and columns. Raises CorruptFileError as `footers` does.
     """
     decimals = tuple(column for column in columns if may_be_misread(column))
     if not decimals:
@@ -52,7 +52,7 @@ def find_misread(
 
 @dataclass(frozen=True, slots=True)
 class _FooterTask:
-    """Reads the footers of some files; travels to every task."""
+    """The function of every task: it reads the footers of some files."""
 
     io: FileIO
     columns: tuple[t.NestedField, ...]
@@ -70,7 +70,7 @@ class _FooterTask:
         return columns if isinstance(columns, str) else None
 
     def cache_key(self, files: Sequence[ListedFile]) -> tuple[object, ...]:
-        """Return what the reasons depend on: files never change, so their names stand for them."""
+        """Return what the reasons depend on. Files never change, so their paths are enough."""
         digest = hashlib.blake2b(repr(files).encode()).digest()
         kinds = tuple((column.field_id, str(column.field_type)) for column in self.columns)
         return ("misread files", stored_at(self.io, files[0][0]), digest, kinds)

@@ -1,4 +1,4 @@
-"""Files as a relation over Spark's own Parquet reader."""
+"""Relations over files for Spark's own Parquet reader."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPTIONS = {
 """What the session says about these is not asked; none of a user's options gets here."""
 
 MARK = "__iceberg_files__"
-"""The option of a relation that says which of those that `relation_registry` keeps it is."""
+"""The option of a relation that has its mark, its key in `relation_registry`."""
 _HAS_PLACES = ("hdfs:", "viewfs:")
 _MOST_BYTES = 2**63 - 1
 _TYPES = {pa.int32(): IntegerType(), pa.int64(): LongType(), pa.string(): StringType()}
@@ -43,12 +43,11 @@ _TYPES = {pa.int32(): IntegerType(), pa.int64(): LongType(), pa.string(): String
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationFiles:
-    """Files that one relation reads, as Spark spells their paths, with their bytes and rows.
+    """The files of one relation, with their bytes and rows. Paths are spelled as Spark spells them.
 
-    `values` are columns of the relation beside those of the files, of one value for each file:
-    int32, int64 or string, where a text is never empty nor NULL. Only a session of which
-    `gives_file_values` is true can have some. `row_bytes` are those of a row read, about. `version`
-    tells apart tables of the same files, and what else is left out of them.
+    `values` are additional columns with one value for each file: int32, int64 or string, where a
+    text is neither empty nor NULL. They need a session with `gives_file_values`. `row_bytes` are
+    the estimated bytes of a row. `version` distinguishes tables with the same files, and deletes.
     """
 
     paths: Sequence[str]
@@ -68,19 +67,19 @@ class RelationFiles:
 
     @property
     def read_bytes(self) -> int:
-        """About how many bytes all rows take in memory: a size to choose joins by, a long."""
+        """The estimated bytes of all rows in memory, by which Spark chooses joins."""
         return min(int(sum(self.rows) * self.row_bytes), _MOST_BYTES)
 
     @property
     def cells(self) -> list[str]:
-        """Each file's path, size and values as texts, one after the other; an empty one is NULL."""
+        """The path, size and values of each file as texts, in sequence. An empty text is NULL."""
         texts = (pc.cast(column, pa.string()) for column in self.values.values())
         values = (pc.fill_null(column, "").to_pylist() for column in texts)
         columns = (self.paths, map(str, self.sizes), *values)
         return list(chain.from_iterable(zip(*columns, strict=True)))
 
     def part(self, indices: Sequence[int]) -> RelationFiles:
-        """Return some of the files, by their places among these."""
+        """Return some of the files, by their indices."""
         values = {name: column.take(pa.array(indices)) for name, column in self.values.items()}
         paths = [self.paths[index] for index in indices]
         sizes, rows = ([values[index] for index in indices] for values in (self.sizes, self.rows))
@@ -88,7 +87,7 @@ class RelationFiles:
 
 
 def mark_of(kind: StructType, files: RelationFiles) -> str:
-    """Return what a relation of these columns and files is marked by: the same for the same."""
+    """Return the mark of a relation: equal for equal columns and files."""
     parts = (kind.json(), files.kind.json(), files.version, *files.cells)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
@@ -96,10 +95,10 @@ def mark_of(kind: StructType, files: RelationFiles) -> str:
 def files_relation(
     session: SparkSession, kind: StructType, files: RelationFiles, mark: str | None = None
 ) -> DataFrame:
-    """Return a relation of some files; classic ones have `mark`, of `mark_of`, as an option.
+    """Return a relation over files. A classic one has `mark`, from `mark_of`, as an option.
 
-    A file never changes; one that was added anew under its name has another size. Frames have
-    columns of their own above a relation, so that they can be joined with each other.
+    Files never change: a file that was added again under its name has another size. DataFrames add
+    columns above a relation, so that they can be joined with each other.
     """
     if is_connect(session) or mark is None:
         return _listed(session, kind, files.paths, mark)
@@ -110,7 +109,7 @@ def files_relation(
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a relation is made of, which its mark tells."""
+    """The columns and files of a relation, which its mark identifies."""
 
     kind: StructType = field(compare=False)
     files: RelationFiles = field(compare=False)

@@ -1,4 +1,4 @@
-"""A native group of files as a frame over Spark's own Parquet reader."""
+"""A native group of files as a DataFrame over Spark's own Parquet reader."""
 
 from __future__ import annotations
 
@@ -60,9 +60,15 @@ def relation(
 ) -> DataFrame:
     """Return the group's rows that match the filter, with the columns of the read schema.
 
-    The columns are in its order; they may have other names, and field ids. `session` comes from
-    `reading_session.reading_session`. Deletes of a group with some are applied before the filter,
-    which Spark pushes below them; without `filters` all rows of the files are given.
+    The columns have the schema's order; they may have other names, and field ids. Deletes are
+    applied before the filter, which Spark pushes below them.
+
+    Args:
+        plan: the scan.
+        group: files with the same columns.
+        columns: how the columns are read.
+        session: the session of `reading_session`.
+        filters: apply the filter of the plan. Otherwise return all rows of the files.
     """
     context, files = plan.context, plan.files.take(pa.array(group.rows))
     has_values = gives_file_values(session)
@@ -98,7 +104,7 @@ def relation(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Given:
-    """A group's files, their values by name, and the table's version that tells its rows."""
+    """The files of a group, their values by name, and the version of the table."""
 
     files: pa.Table
     values: Mapping[str, Any]
@@ -106,7 +112,7 @@ class _Given:
 
 
 def _version(plan: ScanPlan, *, has_deletes: bool) -> str:
-    """Return what tells apart rows of the same files: the table, and by deletes its snapshot."""
+    """Return what distinguishes rows of equal files: the table, and with deletes its snapshot."""
     table = "" if plan.metadata is None else plan.metadata.table_uuid
     return f"{table} {plan.context.snapshot_id}" if has_deletes else table
 
@@ -124,7 +130,7 @@ def _marked(
     *,
     places: bool,
 ) -> DataFrame:
-    """Return a classic relation that has values of its files, and that may be planned again."""
+    """Return a classic relation with values of its files. It is registered, so it can be pruned."""
     kind, files, values = relation_type(columns), of.files, of.values
     kind = kind.add(ROW_INDEX_FIELD) if places else kind
     paths = files.column("file_path")
@@ -150,10 +156,10 @@ def _joined(
     *,
     places: bool,
 ) -> tuple[DataFrame, dict[str, Column]]:
-    """Return a relation with what differs from file to file joined to its rows.
+    """Return a relation with the values of files joined to their rows, and columns to add to it.
 
-    And the columns that are still to be added to it: what is asked of `_metadata` has to be added
-    right above the relation, so all are, where one is.
+    Columns that need `_metadata` have to be added directly above the relation. If there is one, all
+    are added there.
     """
     kind = relation_type(columns)
     with_metadata = places and _may_leave_metadata_out(columns, session)
@@ -181,7 +187,7 @@ def _shown(frame: DataFrame, columns: ColumnPlan) -> DataFrame:
 
 
 def _with_values(frame: DataFrame, values: _Values) -> DataFrame:
-    """Return the columns of the read schema; those that are as read cost no round trip to Java."""
+    """Return the columns of the read schema. Columns that are read unchanged cost no round trip."""
     shown = values.columns.shown
     if is_connect(frame.sparkSession):
         return frame.select([values.of(column) for column in shown])
@@ -196,18 +202,18 @@ def _with_values(frame: DataFrame, values: _Values) -> DataFrame:
 
 
 def _may_leave_metadata_out(columns: ColumnPlan, session: SparkSession) -> bool:
-    """Return whether a query may ask for places of rows and not for what else `_metadata` gives.
+    """Return whether a query may need row positions and nothing else of `_metadata`.
 
-    Spark then reads all of `_metadata`, with `row_index`, and refuses the column of places beside
-    it: so the places have to come from there too. Without `_file` and `_deleted` only the filter
-    of deletes asks for `_metadata`, and that filter stays.
+    Spark then reads all of `_metadata`, with `row_index`, and refuses a second column of positions.
+    So the positions have to come from `_metadata` too. Without `_file` and `_deleted`, only the
+    filter of deletes needs `_metadata`, and that filter stays.
     """
     optional = columns.has(Origin.PATH) or columns.has(Origin.DELETED)
     return optional or str(session.conf.get(PRUNING, "true")).lower() != "true"
 
 
 def _keys(columns: ColumnPlan, keys: Sequence[LeafColumn]) -> dict[str, Column]:
-    """Return the key columns of the relation by name; NULL where a struct around one is."""
+    """Return the key columns of the relation by name. A key in a NULL struct is NULL."""
     key_columns = {}
     for leaf in keys:
         field = leaf.field
@@ -233,13 +239,13 @@ def _leaf_of(columns: ColumnPlan) -> ColumnOf:
 
 
 def _for_spark(path: str) -> str:
-    """A path without a scheme is a local file to us; to Spark it is one of the default store."""
+    """Return a path for Spark, which reads paths without a scheme from its default store."""
     return f"file:{path}" if path.startswith("/") else path
 
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The columns of the read schema over a group's relation."""
+    """The columns of the read schema over the relation of a group."""
 
     columns: ColumnPlan
     has_deletes: bool
@@ -274,7 +280,7 @@ class _Values:
 
 @dataclass(frozen=True, slots=True)
 class _Spelling:
-    """How Spark spells paths: `file:/a%20b`; the table has its own prefix and no escapes."""
+    """Converts Spark's paths (`file:/a%20b`) to the table's, with its prefix and no escapes."""
 
     is_local: bool
     encoded: bool

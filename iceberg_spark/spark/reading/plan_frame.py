@@ -1,4 +1,4 @@
-"""A planned scan as a Spark frame: the seam that everything which reads with Spark shares."""
+"""A planned scan as a DataFrame: the entry point of all native reading."""
 
 from __future__ import annotations
 
@@ -47,13 +47,22 @@ def plan_frame(
     split: SplitOptions | None = None,
     filters: bool = True,
 ) -> DataFrame:
-    """Return the rows of a plan as a frame; nothing is planned again, nothing read yet.
+    """Return the rows of a plan as a DataFrame. Nothing is planned again, and nothing is read yet.
 
-    The columns are those of `plan.context.read_schema` (metadata columns too), nullable, with
-    the table's comments and no other field metadata. `engine` forces one; None chooses per
-    group of files. Without `filters`, for a query that has the plan's filter among its own
-    conditions, Spark's reader gives all rows of the files. Works with classic and Connect
-    sessions. Raises UnsupportedError naming what the forced engine can't do.
+    The columns are those of `plan.context.read_schema`, with metadata columns. They are nullable,
+    and have the table's comments and no other field metadata. It works in classic and Connect
+    sessions.
+
+    Args:
+        plan: the scan.
+        spark: the session of the DataFrame.
+        engine: the engine to use; None chooses one for each group of files.
+        split: how the Arrow engine splits files into tasks.
+        filters: apply the filter of the plan. A query that has it among its own conditions needs no
+            second one.
+
+    Raises:
+        UnsupportedError: the given engine cannot read a file.
     """
     rows = plan_rows(plan, spark, engine=engine, split=split, filters=filters)
     frame = frame_of(rows, spark)
@@ -69,7 +78,7 @@ def plan_rows(
     split: SplitOptions | None = None,
     filters: bool = True,
 ) -> Rows:
-    """Return what `plan_frame` makes a frame of, for a query that it becomes part of."""
+    """Return the rows of a plan for a query that they become a part of, as `plan_frame` does."""
     check_geo_types(plan.context.read_schema, spark)
     groups: list[FileGroup] = []
 
@@ -107,7 +116,7 @@ def _mixed(
     *,
     filters: bool,
 ) -> DataFrame:
-    """Return a frame of which the Arrow engine reads some files or all, or none are to be read."""
+    """Return a DataFrame of which the Arrow engine reads some or all files, or that has none."""
     native = [group for group in groups if group.engine == "native"]
     others = [group for group in groups if group.engine == "arrow"]
     if engine == "native" and others:
@@ -121,9 +130,9 @@ def _mixed(
 
 
 def _for_arrow(groups: list[FileGroup], split: SplitOptions) -> SplitOptions:
-    """Return options by which many small files make fewer tasks, unless another cost is asked.
+    """Return options that put many small files into fewer tasks, unless a file cost is given.
 
-    A task takes Spark and a Python worker 30 to 60 ms; a small local file takes the reader 1 ms.
+    A task takes Spark and a Python worker 30 to 60 ms; a small local file takes 1 ms.
     """
     many = any(group.reason == MANY_SMALL_FILES for group in groups)
     default = split_options({}).open_file_cost
@@ -135,7 +144,10 @@ def _for_arrow(groups: list[FileGroup], split: SplitOptions) -> SplitOptions:
 def reading_lines(
     plan: ScanPlan, spark: SparkSession | None = None, engine: Engine | None = None
 ) -> list[str]:
-    """Return who reads how many files and why, a line a group; of a classic session if of none."""
+    """Return which engine reads how many files and why, one line for each group.
+
+    Without a session, the lines are those of a classic session.
+    """
     if engine == "arrow":
         return [f"{count(len(plan), 'file')}: arrow, as asked for"] if len(plan) else []
     groups = choose_engines(plan, Reach() if spark is None else reach_of(spark))
@@ -143,7 +155,7 @@ def reading_lines(
 
 
 def reach_of(spark: SparkSession) -> Reach:
-    """Return what Spark's side of a session can do."""
+    """Return what a session's Spark can read."""
     hadoop = hadoop_of(spark)
 
     def has_file_system(prefix: str) -> bool:

@@ -1,4 +1,4 @@
-"""A bound predicate as a Spark column that means the same and that Spark can push down."""
+"""A bound predicate as a Spark column with the same meaning, which Spark can push down."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec import types as t
 
 ColumnOf = Callable[[int], Column]
-"""From a field id to the column that holds its values (UUIDs as 16 bytes)."""
+"""Returns the column of a field id. UUIDs are 16 bytes."""
 
 
 def filter_column(bound: Bound, column_of: ColumnOf) -> Column:
-    """Return the predicate as a boolean column; null where it is neither true nor false."""
+    """Return the predicate as a boolean column, NULL where it is unknown."""
     match bound:
         case Constant(value=value):
             return F.lit(value)
@@ -48,7 +48,7 @@ def filter_column(bound: Bound, column_of: ColumnOf) -> Column:
 
 
 def _joined(by: Callable[[Column, Column], Column], columns: list[Column]) -> Column:
-    """Join columns in pairs, and these in pairs: PySpark walks down a long chain step by step."""
+    """Combine columns as a balanced tree: PySpark recurses into a long chain."""
     while len(columns) > 1:
         pairs = zip(columns[::2], columns[1::2], strict=False)
         joined = [by(left, right) for left, right in pairs]
@@ -110,7 +110,7 @@ _PLAIN: dict[type, s.DataType] = {
 def literal(kind: t.IcebergType, value: Any) -> Column:
     """Return a canonical value as a constant of the column's Spark type; UUIDs as 16 bytes.
 
-    Raises UnsupportedError for a type that Spark has no constants of.
+    Raises UnsupportedError for a type that has no constants in Spark.
     """
     match kind:
         case t.DecimalType(precision=precision, scale=scale):
@@ -131,7 +131,7 @@ def literal(kind: t.IcebergType, value: Any) -> Column:
 
 
 def _local_timestamp(micros: int) -> Column:
-    """No function makes a timestamp without zone from a number; adding to the epoch does."""
+    """Return a timestamp without zone by adding to the epoch: Spark has no function for it."""
     seconds = F.lit(Decimal(micros).scaleb(-6)).cast(s.DecimalType(18, 6))
     none = F.lit(0)
     return expression("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(

@@ -1,4 +1,4 @@
-"""What the relations of a plan need: files by filters and joins, rows by the keys of others."""
+"""Pruning of a plan's relations: files by filters and joins, rows by keys of other relations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def prune_in_optimizer(session: SparkSession) -> bool:
 
 @dataclass(slots=True, eq=False)
 class _Relation:
-    """A relation of a plan, with its files by its own filters, and those of them to keep."""
+    """A relation of a plan, with its plan by its own filters, and the files to read."""
 
     scanned: ScannedRelation
     filtered: FilteredPlan
@@ -53,7 +53,7 @@ class _Relation:
 
     @classmethod
     def of(cls, scanned: ScannedRelation, registered: RegisteredRelation) -> _Relation | None:
-        """Return a relation with its files by its own filters; None if nothing can tell them."""
+        """Return a relation with its plan by its filters; None if it cannot be planned again."""
         filtered = filtered_plan(registered, scanned.filters)
         if filtered is None:
             return None
@@ -66,7 +66,7 @@ class _Relation:
         return self.filtered.registered
 
     def keep(self, plan: ScanPlan) -> None:
-        """Keep the files that a plan has too."""
+        """Remove the files that another plan of the relation does not have."""
         if plan.files is self.registered.plan.files:
             return
         names = plan.files.column("file_path").combine_chunks()
@@ -78,15 +78,15 @@ class _Relation:
             self.rows = int(np.asarray(self.registered.files.rows)[self.mask].sum())
 
     def pruned(self) -> PrunedRelation | None:
-        """Return the change of the relation; None if it needs all files and all columns."""
+        """Return the change of the relation; None if it needs all files and columns."""
         if self.mask is None and self.scanned.columns is None:
             return None
         return PrunedRelation(self.scanned.number, self._used_bytes(), self.mask)
 
     def _used_bytes(self) -> int:
-        """Return about how many bytes the used columns take: Spark chooses joins by that.
+        """Return the estimated bytes of the used columns, by which Spark chooses joins.
 
-        A relation has all columns of its table; texts that the plan does not use would count.
+        A relation has all columns of its table. Spark would count texts that the plan does not use.
         """
         columns, used = self.registered.columns, self.scanned.columns
         if used is not None:
@@ -100,7 +100,7 @@ class _Relation:
 
 
 def prune_relations(session: SparkSession, plan: ScannedPlan, query: Any) -> None:
-    """Prune the relations of a plan, and answer its aggregates; `query` is Java's `PlanQuery`.
+    """Prune the relations of a plan and answer its aggregates; `query` is Java's `PlanQuery`.
 
     Raises what planning a scan raises.
     """
@@ -123,7 +123,7 @@ def prune_relations(session: SparkSession, plan: ScannedPlan, query: Any) -> Non
 
 
 def _prune_by_joins(session: SparkSession, relations: Sequence[_Relation], query: Any) -> None:
-    """Prune relations by the keys of others: files by partitions, rows where that pays."""
+    """Prune relations by keys of others: files by partitions, rows where that pays."""
     joined = {
         relation.scanned.leaf_index: relation
         for relation in relations

@@ -1,7 +1,7 @@
-"""Filters that Spark's optimizer pushed down to a relation, as predicates of the table's columns.
+"""Filters that Spark's optimizer pushed down to a relation, as Iceberg predicates.
 
-What is not understood is None, and prunes nothing. Types are those after Spark's casts: a literal
-has the type of the column that it is compared with, or the comparison is not understood.
+A filter that cannot be converted is None and prunes nothing. Types are those after Spark's casts: a
+literal has the type of the column that it is compared with, or the filter is not converted.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _IN_SETS: Mapping[type[t.IcebergType], Callable[[str], Any]] = {
 
 
 class PushedConditions:
-    """Reads filters over the relation of a column plan.
+    """Converts filters over the relation of a column plan.
 
-    `variants` are the fields of variants in them, columns of a table without a name.
+    `variants` are the fields of variants in them, as columns without a name.
     """
 
     __slots__ = ("_columns", "variants")
@@ -60,20 +60,20 @@ class PushedConditions:
 
     @classmethod
     def of_schema(cls, read: Schema, schema: Schema) -> Self:
-        """Return a reader for a relation that has the columns of a read schema unchanged."""
+        """Return a converter for a relation that has the columns of a read schema unchanged."""
         reader = cls.__new__(cls)
         reader.variants = VariantFields(schema)
         reader._columns = {column.name: (column, column) for column in read.fields}
         return reader
 
     def predicate(self, filters: Sequence[Expression]) -> n.Unbound | None:
-        """Return what is understood of filters that hold all; None where nothing is."""
+        """Return the predicate of those filters that can be converted; None if none can."""
         read = [self._read(condition) for condition in filters]
         understood = tuple(predicate for predicate in read if predicate is not None)
         return n.And(understood) if understood else None
 
     def exact_predicate(self, filters: Sequence[Expression]) -> n.Unbound | None:
-        """Return the predicate that all filters hold; None if one of them is not understood."""
+        """Return the predicate of all filters; None if one of them cannot be converted."""
         read = [self._read(condition) for condition in filters]
         understood = tuple(predicate for predicate in read if predicate is not None)
         return n.And(understood) if len(understood) == len(read) else None
@@ -133,7 +133,7 @@ class PushedConditions:
         return n.In(term, tuple(values))
 
     def _term(self, of: Expression) -> n.BoundReference | None:
-        """Return the column that an expression is, behind what shields it from Spark's filters."""
+        """Return the column that an expression is, without its shield against Spark's filters."""
         match of.kind, of.parts:
             case "NaNvl", (inner, replaced) if _is_nan(replaced):
                 return self._term(inner)
@@ -158,7 +158,7 @@ class PushedConditions:
         return self.variants.reference(fields[1].field_id, of.keys, of.kind)
 
     def _field(self, of: Expression) -> tuple[t.NestedField, t.NestedField] | None:
-        """Return a field under the names that the relation has, and the table's."""
+        """Return a field with its names in the relation, and the table's field."""
         match of.kind, of.parts:
             case "AttributeReference", ():
                 return self._columns.get(str(of.node["name"]))
@@ -178,7 +178,7 @@ class PushedConditions:
 
 
 def _names(of: Expression) -> list[str]:
-    """Return the names of a struct's fields as the plan has it: pruned, it has fewer."""
+    """Return the names of a struct's fields in the plan, which may have pruned some."""
     if of.kind != "AttributeReference":
         return []
     return [str(field["name"]) for field in struct_fields(of)]
@@ -197,7 +197,7 @@ def _set_values(kind: t.IcebergType, of: Expression) -> list[Any]:
 
 
 def _value(kind: t.IcebergType, of: Expression) -> Any:
-    """Return a literal of the column's type, None for any other and for NULL."""
+    """Return a literal of the column's type; None for other types and for NULL."""
     if of.kind != "Literal" or of.node["value"] is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Filters of texts that Spark's optimizer made of LIKE, and that no filter of a scan can say."""
+"""Filters of texts that the optimizer derives from LIKE, and that scan filters cannot express."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AT_END = {"Contains": False, "EndsWith": True}
 
 
 def pushed_texts(columns: ColumnPlan, filters: Iterable[Expression]) -> list[TextCondition]:
-    """Return what is understood of filters that hold all, over the relation of a column plan."""
+    """Return the conditions on texts among filters of the relation of a column plan."""
     fields = {
         one.requested.name: one.field
         for one in columns.read

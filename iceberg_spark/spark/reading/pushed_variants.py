@@ -1,7 +1,7 @@
-"""Fields of variants in the filters that Spark's optimizer pushed down to a relation.
+"""Fields of variants in filters that Spark's optimizer pushed down to a relation.
 
-They are calls of `variant_get`, casts of these (which `v:a::int` is), and, where Spark reads such
-fields in place of the variants, fields of a struct whose metadata tells the path.
+They are calls of `variant_get`, casts of these (as in `v:a::int`), or, if Spark reads such fields
+instead of the variants, fields of a struct whose metadata has the path.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PushedVariant(NamedTuple):
 
 
 def pushed_variant(of: Expression) -> PushedVariant | None:
-    """Return the field of a variant that an expression is, None for any other."""
+    """Return the field of a variant that an expression extracts, None for other expressions."""
     if of.kind == "Cast":
         (inner,) = of.parts
         extraction = _extraction(inner) or (inner, "$", _VARIANT)
@@ -43,7 +43,7 @@ def pushed_variant(of: Expression) -> PushedVariant | None:
 
 
 def _extraction(of: Expression) -> tuple[Expression, str, Any] | None:
-    """Return the column, the path and the type's name of what takes a field out of a variant."""
+    """Return the column, path and type name of an expression that extracts a field of a variant."""
     match of.kind, of.parts:
         case "VariantGet", (column, path):
             is_text = path.kind == "Literal" and path.node["type"] == "string"
@@ -58,6 +58,6 @@ def _extraction(of: Expression) -> tuple[Expression, str, Any] | None:
 
 
 def struct_fields(of: Expression) -> list[dict[str, Any]]:
-    """Return the fields of a struct as the plan has them, as Spark's JSON of types."""
+    """Return the fields of a struct in the plan, as Spark's JSON of types."""
     kind = of.node.get("type", "")
     return json.loads(kind)["fields"] if kind.startswith("{") else []

@@ -1,4 +1,4 @@
-"""A `ColumnPlan` in Spark's words: what its Parquet reader is asked for, and the columns above."""
+"""A `ColumnPlan` as Spark's read schema, and the columns above the relation."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FIELD_ID = "parquet.field.id"
 
 
 def relation_type(columns: ColumnPlan) -> s.StructType:
-    """Return the schema that Spark's reader gets: field ids, and defaults at the top.
+    """Return the schema for Spark's reader, with field ids, and defaults at the top level.
 
-    Inside a column that nothing shields, names find in all files what ids would, and its type is
-    the frame's own. With ids in it the two differed where a union's first member, which has no
-    rows, is taken away by Spark's optimizer: that knows a column by its id and its type, and a semi
-    or anti join by a nested field ended in an assertion.
+    A column without a shield has no ids inside: in all files its nested names find what ids would.
+    Its type is the DataFrame's own. With ids the types would differ when the optimizer removes the
+    empty first member of a union: it identifies a column by its id and type, and a semi or anti
+    join by a nested field failed with an assertion.
     """
     every = [
         column for column in (*columns.read, *columns.keys) if column.origin is not Origin.NOTHING
@@ -48,12 +48,12 @@ def relation_type(columns: ColumnPlan) -> s.StructType:
 
 
 def given_name(column: PlannedColumn) -> str:
-    """Return under which name, quoted, a relation has a column of the files."""
+    """Return the quoted name of a file's column in the relation."""
     return quoted(_asked(column).name)
 
 
 def read_column(column: PlannedColumn) -> Column:
-    """Return a column of the relation, so that only filters that may be are pushed down.
+    """Return a column of the relation, shielded from filters that must not be pushed down.
 
     UUIDs are 16 bytes.
     """
@@ -85,7 +85,7 @@ def _shielded(values: Column, column: PlannedColumn) -> Column:
 
 
 def _type(column: PlannedColumn) -> s.DataType:
-    """Return the type of a column under the table's names."""
+    """Return the type of a column with the table's names."""
     is_nested = t.child_fields(column.field.field_type)
     (shown,) = nullable(to_spark(Schema(column.field if is_nested else _asked(column)))).fields
     return shown.dataType
@@ -102,7 +102,7 @@ def _id(field: t.NestedField) -> dict[str, Any]:
 
 
 def _with_ids(kind: s.DataType, iceberg: t.IcebergType) -> s.DataType:
-    """Return the type with ids on struct fields, which is where Spark's reader looks at them."""
+    """Return the type with ids on struct fields, where Spark's reader looks for them."""
     match kind, iceberg:
         case s.StructType(fields=fields), t.StructType():
             inner = [

@@ -1,4 +1,4 @@
-"""The session whose settings decide how Spark's own readers read a group of files."""
+"""The session whose settings decide how Spark's readers read a group of files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from iceberg_spark.spark.session.session_cache import bypass_cache
 
 FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 EXACT_DATES = "spark.sql.datetime.java8API.enabled"
-"""With it, Spark hands dates of filters to its Parquet reader as java.time.LocalDate: the calendar
-of java.sql.Date lacks 5 to 14 October 1582. Classic sessions have `PlannedRelations.java` instead.
+"""With it, Spark passes dates to its Parquet reader as java.time.LocalDate. The calendar of
+java.sql.Date lacks 5 to 14 October 1582. Classic sessions use `PlannedRelations.java` instead.
 """
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 V1_SOURCES = "spark.sql.sources.useV1SourceList"
@@ -33,19 +33,23 @@ NEEDED: Mapping[str, str] = {
     V1_SOURCES: "avro,csv,json,kafka,orc,parquet,text",
     "spark.sql.parser.quotedRegexColumnNames": "false",
 }
-"""Settings that reading by field id relies on; only V1 sources have row positions, and a name
-between backquotes has to be a name."""
+"""Settings that reading by field id needs. Only V1 sources have row positions, and a quoted name
+has to be a name.
+"""
 
 
 def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
-    """Return the session to make relations with; `local`: all files are on local disks.
+    """Return the session that creates relations.
 
-    A classic relation reads with the settings of the session that made it, also as part of
-    another session's frame. So it is made by a session of its own that has the user's settings and
-    those needed: what the user sets later can't change what a column means, and the user's
-    session stays as it is. A Connect plan is resolved and run by the user's session alone:
-    there the settings are made in it, and stay, because every action resolves the plan again.
-    Many local files are listed faster on the driver than by a job with a task a file.
+    A classic relation reads with the settings of the session that created it, also as a part of
+    another session's DataFrame. So a session of the library creates it, with the user's settings
+    and those in NEEDED: settings that the user changes later do not change the meaning of a column,
+    and the user's session stays unchanged. Over Connect, the user's session resolves and runs every
+    plan. There the settings are set in it and stay, because every action resolves the plan again.
+
+    Args:
+        spark: the user's session.
+        local: all files are on local disks. The driver lists many of them faster than a job would.
     """
     settings = {LISTING_THRESHOLD: ON_THE_DRIVER} if local else {}
     if is_connect(spark):
@@ -57,7 +61,7 @@ def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
 
 
 def unfit_setting(spark: SparkSession) -> str | None:
-    """Return a setting of a Connect session under which Spark's reader could read wrongly."""
+    """Return a setting of a Connect session with which Spark's reader could read wrong values."""
     if not is_connect(spark):
         return None
     for key, value in NEEDED.items():
@@ -84,8 +88,8 @@ def _made(spark: SparkSession, users: str | None, local: bool) -> SparkSession: 
 
 
 def _is_of_a_store(key: str) -> bool:
-    """Return whether a setting says how Hadoop reaches a store; to Spark it is not modifiable.
+    """Return whether a setting configures Hadoop's access to a store, which Spark cannot modify.
 
-    Hadoop's others stay behind: some change how a file is read. Paths of ours name their store.
+    Other Hadoop settings are not copied: some change how a file is read. Paths name their store.
     """
     return key.startswith("fs.") and key != "fs.defaultFS"
