@@ -229,8 +229,8 @@ def check_row_ids(table: pa.Table) -> None:
     if pc.any(nameless).as_py():
         snapshot_id = table.column("_commit_snapshot_id").filter(nameless)[0].as_py()
         raise InvalidInputError(
-            f"Snapshot {snapshot_id} changed rows without row ids, which are from before the table's "
-            "upgrade to format-version 3: begin with a snapshot after it (start), or leave out "
+            f"Snapshot {snapshot_id} changed rows without row ids, from before the table's upgrade "
+            "to format-version 3: begin with a snapshot after it (start), or leave out "
             "by='row-id'"
         )
 

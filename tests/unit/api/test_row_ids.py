@@ -280,7 +280,7 @@ def test_rows_without_ids_can_not_be_told_apart_by_them():
     table.delete("id = 1")
     table.append(rows(id=[3], k=["c"]))
     snapshots = [one.snapshot_id for one in table.refresh().snapshots()]
-    with pytest.raises(InvalidInputError, match=f"{snapshots[1]}.*no row ids.*upgrade"):
+    with pytest.raises(InvalidInputError, match=f"{snapshots[1]}.*without row ids.*upgrade"):
         told(table, snapshots[0])
     assert told(table, snapshots[1]) == [(0, "INSERT", 1, 3, "c")]
 
