@@ -107,9 +107,9 @@ def refuse_shared_keys(io: FileIO, tasks: Sequence[TaskKeys], keys: Sequence[str
             pair = owners[order[again[0] : again[0] + 2]].tolist()
             named = ", ".join(keys)
             raise InvalidInputError(
-                f"A key ({named}) occurred in two tasks ({pair[0]} and {pair[1]}), and "
-                f"both rows would be live. Nothing was committed: use df.repartition({named}) before the write, "
-                "or table.upsert(df, keys=[...]), which moves the rows of a key into one task"
+                f"A key ({named}) occurred in two tasks ({pair[0]} and {pair[1]}): both rows would "
+                f"be live. Nothing was committed: use df.repartition({named}) before the write, or "
+                "table.upsert(df, keys=[...]), which moves the rows of a key into one task"
             )
 
 
