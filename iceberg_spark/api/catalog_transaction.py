@@ -10,7 +10,7 @@ from iceberg_spark.api.staged_changes import StagedPart
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.table_name import TableName, table_name
-from iceberg_spark.commits.commit import Handover, commit_tables, removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, CommitState, commit_tables
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spec.printable import printable
 from iceberg_spark.write.uncommitted_files import remove_written
@@ -120,10 +120,10 @@ class CatalogTransaction:
         """
         staged = [table.staged_part() for table in self._tables.values()]
         self._tables.clear()
-        handover = Handover()
+        handover = CommitState()
         with ExitStack() as files:
             for each in staged:
-                files.enter_context(removed_unless_committed(each.part.io, each.files, handover))
+                files.enter_context(CleanupOnFailure(each.part.io, each.files, handover))
             changed = [each.part for each in staged if each.part.actions]
             if changed:
                 commit_tables(self._catalog, changed, handover=handover)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from iceberg_spark.api.maintenance_arguments import delete_runner
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, commit
 from iceberg_spark.engines import on_spark
 from iceberg_spark.errors import CommitFailedException, ValidationException
 from iceberg_spark.maintenance.rewritten_deletes import DeletePlan, DeleteRewrite
@@ -50,7 +50,7 @@ def carry_out(
     io = loaded.io
     new = delete_runner(spark)(planned.work, planned.tasks, io)
     result = planned.result(new)  # nothing is left to do once it has landed
-    with removed_unless_committed(io, [file.file_path for file in new.written]) as handover:
+    with CleanupOnFailure(io, [file.file_path for file in new.written]) as handover:
         action = planned.action(new, branch)
         take(commit(catalog, loaded.identifier, action, loaded, handover=handover))
     return result

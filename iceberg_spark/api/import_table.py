@@ -18,8 +18,8 @@ from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import TableName, property_texts
 from iceberg_spark.commits.append import AppendFiles
-from iceberg_spark.commits.commit import Handover, commit, removed_unless_committed
-from iceberg_spark.commits.made_table import dropped_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, CommitState, commit
+from iceberg_spark.commits.made_table import DropOnFailure
 from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import active_session, session_settings, session_time_zone
@@ -133,8 +133,8 @@ class _Import:
 
         new = self.catalog.stage(self.identifier, creation)
         with (
-            removed_unless_committed(new.io, ()) as handover,
-            dropped_unless_committed(self.catalog, self.identifier, new.ours, handover),
+            CleanupOnFailure(new.io, ()) as handover,
+            DropOnFailure(self.catalog, self.identifier, new.ours, handover),
         ):
             return self._filled(new, io, session, beside=beside, handover=handover)
 
@@ -167,7 +167,7 @@ class _Import:
         return file_format.lower()
 
     def _filled(
-        self, new: NewTable, io: FileIO, session: Any, *, beside: bool, handover: Handover
+        self, new: NewTable, io: FileIO, session: Any, *, beside: bool, handover: CommitState
     ) -> Table:
         check_free(new.io, new.location, asked=True)
         if beside:

@@ -13,8 +13,8 @@ from iceberg_spark.catalog.chosen_location import chosen_location
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
-from iceberg_spark.commits.commit import commit, removed_unless_committed
-from iceberg_spark.commits.made_table import dropped_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, commit
+from iceberg_spark.commits.made_table import DropOnFailure
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spec.known_properties import property_warnings
 from iceberg_spark.spec.new_table import new_table_updates
@@ -53,8 +53,8 @@ def create(
 
     new = catalog.stage(identifier, creation)
     with (
-        removed_unless_committed(new.io, ()) as handover,
-        dropped_unless_committed(catalog, identifier, new.ours, handover),
+        CleanupOnFailure(new.io, ()) as handover,
+        DropOnFailure(catalog, identifier, new.ours, handover),
     ):
         check_free(new.io, new.location, asked=True)
         loaded = commit(catalog, identifier, (), None, creation=new, handover=handover)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.batch_token import NoteToken, committed_version, once
-from iceberg_spark.commits.commit import clean_up, commit, removed_unless_committed, stage
+from iceberg_spark.commits.commit import CleanupOnFailure, clean_up, commit, stage
 from iceberg_spark.commits.committed_refs import committed_head
 from iceberg_spark.commits.conflict_scope import Planned
 from iceberg_spark.commits.table_part import TablePart
@@ -263,7 +263,7 @@ class StagedChanges:
         if not actions:
             return
         try:
-            with removed_unless_committed(io, files) as handover:
+            with CleanupOnFailure(io, files) as handover:
                 loaded = commit(
                     self.catalog, self.base.identifier, actions, self.base, handover=handover
                 )

@@ -24,7 +24,7 @@ from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.api.verb import newest, verb
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.commit import Handover, commit
+from iceberg_spark.commits.commit import CommitState, commit
 from iceberg_spark.engines.write_rows import write_plan
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
@@ -195,7 +195,7 @@ class Table(RowVerbs):
             head = self.metadata.branch_head(branch) if changed else None
             return counts if head is None else replace(counts, metrics=dict(head.summary))
         except BaseException as error:  # an interrupt, too, must say that the commit has landed
-            raise Handover(may_have_landed=True, landed=True).unknown(error) from error
+            raise CommitState(may_have_landed=True, landed=True).unknown(error) from error
 
     def _before_retry(self) -> object:
         return self.refresh()

@@ -17,7 +17,7 @@ from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.commit import Handover
+from iceberg_spark.commits.commit import CommitState
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.set_schema import SetSchema
 from iceberg_spark.commits.set_sort_order import SetSortOrder
@@ -105,7 +105,7 @@ class TableTransaction(RowVerbs):
         except BaseException as error:  # an interrupt between them says that all has landed
             if self._staged.base is before or isinstance(error, CommitStateUnknownException):
                 raise
-            raise Handover(may_have_landed=True, landed=True).unknown(error) from error
+            raise CommitState(may_have_landed=True, landed=True).unknown(error) from error
 
     def run_merge(self, request: MergeRequest) -> ChangedRows:
         """Add the change that a merge makes."""

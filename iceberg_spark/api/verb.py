@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.commits.commit import Handover
+from iceberg_spark.commits.commit import CommitState
 from iceberg_spark.errors import CommitFailedException, CommitStateUnknownException
 from iceberg_spark.maintenance.auto_compact import compact_after
 from iceberg_spark.save.write_options import WriteOptions
@@ -59,4 +59,4 @@ def verb(
     except BaseException as error:  # an interrupt between these says that the commit has landed
         if outcome is before or isinstance(error, CommitStateUnknownException):
             raise
-        raise Handover(may_have_landed=True, landed=True).unknown(error) from error
+        raise CommitState(may_have_landed=True, landed=True).unknown(error) from error

@@ -138,7 +138,7 @@ class PointerCatalog:
         made_by: Callable[[str, dict[str, str]], PointerCatalog],
         views: ViewPointers | None = None,
     ) -> None:
-        """`made_by` makes the catalog anew in another process; without `views` it has none."""
+        """`made_by` makes the catalog again in another process; without `views` it has none."""
         self._name = name
         self._properties = dict(properties)
         self._pointers = pointers

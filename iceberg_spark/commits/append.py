@@ -61,8 +61,10 @@ class AppendFiles:
     def _with_merged(
         self, base: TableMetadata, io: FileIO, manifests: Sequence[ManifestFile]
     ) -> tuple[ManifestFile, ...]:
-        data = [each for each in manifests if each.content is ManifestContent.DATA]
-        deletes = [each for each in manifests if each.content is ManifestContent.DELETES]
+        data = [manifest for manifest in manifests if manifest.content is ManifestContent.DATA]
+        deletes = [
+            manifest for manifest in manifests if manifest.content is ManifestContent.DELETES
+        ]
         return (
             *merge_manifests(self._producer, base, io, data, self._written.merged),
             *deletes,

@@ -26,9 +26,9 @@ def committed_version(base: TableMetadata, io: FileIO, token: Token) -> int | No
     None where there is none: the batch is to be committed.
     """
     lineage = Lineage(base, token.branch, io)
-    found = _first(lineage.kept, token)
-    if found is not None:
-        return found
+    version = _first(lineage.reachable, token)
+    if version is not None:
+        return version
     noted = [  # on any branch: this one may have been moved to it
         record
         for record in records_in(base.properties)
@@ -58,11 +58,11 @@ class RefuseToken:
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
         """Raise AlreadyCommittedException where the branch has this batch or a later one."""
-        found = committed_version(base, io, self.token)
-        if found is not None:
+        last_version = committed_version(base, io, self.token)
+        if last_version is not None:
             raise AlreadyCommittedException(
                 f"Batch {self.token.version} of '{self.token.app_id}' is committed to branch "
-                f"'{self.token.branch}' of {base.location} already: its last one is {found}. "
+                f"'{self.token.branch}' of {base.location} already: its last is {last_version}. "
                 "Nothing of this commit landed"
             )
 
@@ -97,8 +97,8 @@ class NoteToken:
         before = tuple(records_in(base.properties))
         others = [record for record in before if record.name != noted.name]
         lineage = Lineage(base, self.token.branch, io)
-        kept = [other for record in others for other in _still_true(base, lineage, record)]
-        return ActionCommit(_changes(base.properties, before, (*kept, noted)))
+        still_valid = [other for record in others for other in _still_true(base, lineage, record)]
+        return ActionCommit(_changes(base.properties, before, (*still_valid, noted)))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Nothing was written."""
@@ -106,7 +106,7 @@ class NoteToken:
 
 def once(actions: Sequence[Action]) -> tuple[Action, ...]:
     """Return actions behind the checks that the batches noted by them are not committed yet."""
-    tokens = dict.fromkeys(one.token for one in actions if isinstance(one, NoteToken))
+    tokens = dict.fromkeys(action.token for action in actions if isinstance(action, NoteToken))
     return (*map(RefuseToken, tokens), *actions)
 
 
@@ -123,15 +123,18 @@ def notes_after_expiry(
     notes = {record.name: record for record in before if record.snapshot_id not in gone}
     for branch in branches:
         lineage = Lineage(base, branch, io)
-        stay = list(takewhile(lambda one: one.snapshot_id not in gone, lineage.kept))
+        stay = list(takewhile(lambda snapshot: snapshot.snapshot_id not in gone, lineage.reachable))
         if stay:
-            last, ids = _last_versions(stay, notes.values()), {one.snapshot_id for one in stay}
-            for record in _lost(lineage, lineage.kept[len(stay) :], before, gone):
+            last, ids = (
+                _last_versions(stay, notes.values()),
+                {snapshot.snapshot_id for snapshot in stay},
+            )
+            for record in _lost(lineage, lineage.reachable[len(stay) :], before, gone):
                 if record.snapshot_id in ids:
                     notes.setdefault(record.name, record)
                 elif record.version > last.get(record.app_id, -1):
                     last[record.app_id] = record.version
-                    notes[record.name] = _at(record, stay[-1])
+                    notes[record.name] = _moved_to(record, stay[-1])
     return _changes(base.properties, before, notes.values())
 
 
@@ -139,7 +142,7 @@ def _lost(
     lineage: Lineage, lost: Sequence[Snapshot], before: Sequence[Record], gone: frozenset[int]
 ) -> Iterator[Record]:
     """Yield the batches of snapshots that a branch no longer reaches, by summary or by note."""
-    ids = {one.snapshot_id for one in lost}
+    ids = {snapshot.snapshot_id for snapshot in lost}
     for snapshot in lost:
         for app_id, version in versions_in(snapshot):
             yield _record(app_id, lineage.branch, version, snapshot)
@@ -152,7 +155,7 @@ def _lost(
 
 def _before(lineage: Lineage, rolled_back: Record) -> Iterator[Record]:
     """Yield the app's last batch of a lineage, where its note is of one that is not in it."""
-    for snapshot in chain(lineage.kept, lineage.expired()):
+    for snapshot in chain(lineage.reachable, lineage.expired()):
         for app_id, version in versions_in(snapshot):
             if app_id == rolled_back.app_id:
                 yield _record(app_id, lineage.branch, version, snapshot)
@@ -161,11 +164,11 @@ def _before(lineage: Lineage, rolled_back: Record) -> Iterator[Record]:
 
 def _last_versions(snapshots: Sequence[Snapshot], notes: Iterable[Record]) -> dict[str, int]:
     """Return the last version of each app that snapshots, or notes of them, say."""
-    ids = {one.snapshot_id for one in snapshots}
+    ids = {snapshot.snapshot_id for snapshot in snapshots}
     last: dict[str, int] = {}
-    said = [pair for snapshot in snapshots for pair in versions_in(snapshot)]
-    said += [(note.app_id, note.version) for note in notes if note.snapshot_id in ids]
-    for app_id, version in said:
+    pairs = [pair for snapshot in snapshots for pair in versions_in(snapshot)]
+    pairs += [(note.app_id, note.version) for note in notes if note.snapshot_id in ids]
+    for app_id, version in pairs:
         last[app_id] = max(version, last.get(app_id, version))
     return last
 
@@ -177,19 +180,23 @@ def _still_true(base: TableMetadata, lineage: Lineage, record: Record) -> Iterat
     change them at the same time.
     """
     if record.branch == lineage.branch and record.snapshot_id not in base.snapshots:
-        known = lineage.has(record.snapshot_id, record.sequence_number) is not False
-        for one in (record,) if known else _before(lineage, record):
-            yield one if one.snapshot_id in base.snapshots else _at(one, lineage.kept[-1])
+        is_known = lineage.has(record.snapshot_id, record.sequence_number) is not False
+        for note in (record,) if is_known else _before(lineage, record):
+            yield (
+                note
+                if note.snapshot_id in base.snapshots
+                else _moved_to(note, lineage.reachable[-1])
+            )
     else:
         yield record
 
 
-def _record(app_id: str, branch: str, version: int, at: Snapshot) -> Record:
-    number, sequence_number = at.snapshot_id, at.sequence_number
-    return Record(app_id, branch, version, number, sequence_number, at.timestamp_ms)
+def _record(app_id: str, branch: str, version: int, snapshot: Snapshot) -> Record:
+    number, sequence_number = snapshot.snapshot_id, snapshot.sequence_number
+    return Record(app_id, branch, version, number, sequence_number, snapshot.timestamp_ms)
 
 
-def _at(record: Record, snapshot: Snapshot) -> Record:
+def _moved_to(record: Record, snapshot: Snapshot) -> Record:
     return replace(
         record,
         snapshot_id=snapshot.snapshot_id,

@@ -13,7 +13,7 @@ from iceberg_spark.commits.conflicts import History, history_since, refuse_added
 from iceberg_spark.commits.manifest_filter import check_all_removed
 from iceberg_spark.commits.new_manifests import data_files_of
 from iceberg_spark.commits.removed_entries import Mask, Partitions, Paths, Selection
-from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
+from iceberg_spark.commits.snapshot_change import FileChange, FileChanges, Removed
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.ancestry import ancestors
@@ -69,14 +69,16 @@ class CherryPick:
         removed = _files(base, io, picked, ManifestEntryStatus.DELETED) if overwrites else ()
         if overwrites:
             _partitions_unchanged(base, io, picked, added)
-        return self._change.prepare(base, io, _wanted(picked, added, removed))
+        return self._change.prepare(base, io, _file_changes(picked, added, removed))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""
         self._change.clean_up(io, committed)
 
 
-def _wanted(picked: Snapshot, added: tuple[DataFile, ...], removed: tuple[DataFile, ...]) -> Wanted:
+def _file_changes(
+    picked: Snapshot, added: tuple[DataFile, ...], removed: tuple[DataFile, ...]
+) -> FileChanges:
     summary = {SOURCE_SNAPSHOT_ID: str(picked.snapshot_id)}
     if wap_id := picked.summary.get(STAGED_WAP_ID):
         summary[PUBLISHED_WAP_ID] = wap_id
@@ -87,7 +89,7 @@ def _wanted(picked: Snapshot, added: tuple[DataFile, ...], removed: tuple[DataFi
         check_all_removed(paths, gone)
 
     operation = Operation(picked.operation or Operation.APPEND)
-    return Wanted(
+    return FileChanges(
         added=added,
         data=selections,
         operation=lambda _: operation,
@@ -104,8 +106,8 @@ def _forward(base: TableMetadata, picked: Snapshot) -> SnapshotRef:
 
 
 def _replaces_partitions(picked: Snapshot) -> bool:
-    said = picked.summary.get(REPLACE_PARTITIONS, "false").lower()
-    return picked.operation == Operation.OVERWRITE and said == "true"
+    flag = picked.summary.get(REPLACE_PARTITIONS, "false").lower()
+    return picked.operation == Operation.OVERWRITE and flag == "true"
 
 
 def _main(base: TableMetadata) -> Iterator[Snapshot]:
@@ -118,23 +120,23 @@ def _not_published(base: TableMetadata, picked: Snapshot) -> None:
     wap_id = picked.summary.get(STAGED_WAP_ID)
     if not wap_id:
         return
-    for each in _main(base):
-        if wap_id in (each.summary.get(STAGED_WAP_ID), each.summary.get(PUBLISHED_WAP_ID)):
+    for ancestor in _main(base):
+        if wap_id in (ancestor.summary.get(STAGED_WAP_ID), ancestor.summary.get(PUBLISHED_WAP_ID)):
             raise ValidationException(
                 f"Can't publish snapshot {picked.snapshot_id}: the {STAGED_WAP_ID} '{wap_id}' was "
-                f"published by snapshot {each.snapshot_id} already"
+                f"published by snapshot {ancestor.snapshot_id} already"
             )
 
 
 def _not_ancestor(base: TableMetadata, picked: Snapshot) -> None:
     number = picked.snapshot_id
-    for each in _main(base):
-        if each.snapshot_id == number:
+    for ancestor in _main(base):
+        if ancestor.snapshot_id == number:
             raise ValidationException(f"Can't cherry-pick snapshot {number}: main has it already")
-        if each.summary.get(SOURCE_SNAPSHOT_ID) == str(number):
+        if ancestor.summary.get(SOURCE_SNAPSHOT_ID) == str(number):
             raise ValidationException(
                 f"Can't cherry-pick snapshot {number}: it was picked already, as snapshot "
-                f"{each.snapshot_id}"
+                f"{ancestor.snapshot_id}"
             )
 
 
@@ -158,7 +160,11 @@ def _files(
 ) -> tuple[DataFile, ...]:
     """Return the data files that the snapshot itself added or removed."""
     only = History(base, io, (picked,))
-    found = only.changed_entries(ManifestContent.DATA, status, [str(picked.operation)])
+    entries_by_manifest = only.changed_entries(
+        ManifestContent.DATA, status, [str(picked.operation)]
+    )
     return tuple(
-        file for manifest, entries in found for file in data_files_of(base, manifest, entries)
+        file
+        for manifest, entries in entries_by_manifest
+        for file in data_files_of(base, manifest, entries)
     )

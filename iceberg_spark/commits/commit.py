@@ -4,7 +4,7 @@ The kind of failure decides what follows. Nothing landed and it may be retried: 
 again. Nothing landed for good: remove what the actions wrote. It may have landed: look whether it
 did, and if that can't be told remove nothing (Java: CommitStateUnknownException).
 
-What may have landed is known by a state (`Handover`), not by the exception: an interrupt comes at
+`CommitState` records what may have landed, not the exception: an interrupt comes at
 any line, and from the hand-over until the catalog refuses it removes nothing.
 """
 
@@ -89,7 +89,7 @@ class RetryPolicy:
 
 
 @dataclass(slots=True)
-class Handover:
+class CommitState:
     """Whether a commit may have landed: true from its hand-over until the catalog refuses it."""
 
     may_have_landed: bool = False
@@ -111,7 +111,7 @@ def commit(
     base: LoadedTable | None,
     *,
     creation: NewTable | None = None,
-    handover: Handover | None = None,
+    handover: CommitState | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> LoadedTable:
     """Make the changes of all actions in one commit and return the table after it.
@@ -119,7 +119,7 @@ def commit(
     Each action is prepared on the metadata that those before it give. `base` is what the caller
     planned on; None creates the table `creation`, together with the actions, or changes it where
     the server has made it. Without any change the base is returned and nothing is committed.
-    `handover` is that of `removed_unless_committed` around the call.
+    `handover` is that of `CleanupOnFailure` around the call.
 
     Raises CommitFailedException when other commits won each time, ValidationException when a
     change conflicts with what was committed since, TableAlreadyExistsError; what the actions
@@ -129,8 +129,10 @@ def commit(
     steps = tuple(actions) if isinstance(actions, Sequence) else (actions,)
     if creation is not None and creation.table is not None:
         base, creation = creation.table, None
-    made = creation.updates if creation else ()
-    part = TablePart(identifier, steps, base, _storage(catalog, identifier, creation, base), made)
+    creation_updates = creation.updates if creation else ()
+    part = TablePart(
+        identifier, steps, base, _storage(catalog, identifier, creation, base), creation_updates
+    )
     return commit_tables(catalog, (part,), handover=handover, sleep=sleep)[0]
 
 
@@ -138,14 +140,14 @@ def commit_tables(
     catalog: Catalog,
     parts: Sequence[TablePart],
     *,
-    handover: Handover | None = None,
+    handover: CommitState | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[LoadedTable]:
     """Make the changes of several tables in one commit, all or none; as `commit` does for one.
 
     Returns the tables after it, in order. Raises UnsupportedError for a catalog that can't.
     """
-    state = Handover() if handover is None else handover
+    state = CommitState() if handover is None else handover
     attempt = _Attempt(catalog, tuple(parts), state)
     started = time.perf_counter()
     try:
@@ -169,7 +171,9 @@ class _Attempt:
 
     __slots__ = ("catalog", "handover", "parts", "tries")
 
-    def __init__(self, catalog: Catalog, parts: tuple[TablePart, ...], handover: Handover) -> None:
+    def __init__(
+        self, catalog: Catalog, parts: tuple[TablePart, ...], handover: CommitState
+    ) -> None:
         self.catalog = catalog
         self.parts = parts
         self.handover = handover
@@ -195,10 +199,10 @@ class _Attempt:
 
     def _reloaded(self, part: TablePart) -> LoadedTable:
         """Load the newest version. Raises ValidationException where it is of another table."""
-        found = self.catalog.load(part.identifier)
+        loaded = self.catalog.load(part.identifier)
         if part.base is not None:
-            check_same_table(found, part.base.metadata.table_uuid)
-        return found
+            check_same_table(loaded, part.base.metadata.table_uuid)
+        return loaded
 
     def _once(self) -> list[LoadedTable]:
         self.tries += 1
@@ -212,10 +216,10 @@ class _Attempt:
         try:
             committed = self._committed(changes)
         except CommitStateUnknownException:
-            found = self._look()
-            if found is None:
+            outcome = self._look()
+            if outcome is None:
                 raise
-            return self._landed(found)
+            return self._landed(outcome)
         except IcebergError:  # a refusal: nothing landed, nor will it
             self.handover.may_have_landed = False
             raise
@@ -227,8 +231,10 @@ class _Attempt:
     def _committed(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
         if len(changes) > 1:
             return self.catalog.commit_tables(changes)
-        one = changes[0]
-        return [self.catalog.commit(one.identifier, one.requirements, one.updates, one.base)]
+        change = changes[0]
+        return [
+            self.catalog.commit(change.identifier, change.requirements, change.updates, change.base)
+        ]
 
     def _landed(self, tables: list[LoadedTable]) -> list[LoadedTable]:
         self.handover.may_have_landed = self.handover.landed = True
@@ -294,22 +300,24 @@ def clean_up(actions: Iterable[Action], io: FileIO, committed: TableMetadata | N
             action.clean_up(io, committed)
 
 
-class removed_unless_committed:  # noqa: N801 (read as a sentence: `with removed_unless_...`)
+class CleanupOnFailure:
     """Remove new data or delete files if the `with` block fails, unless the commit may have landed.
 
-    Gives the `Handover` to pass to `commit`: from then on files go only after a refusal, whatever
-    is raised, and an interrupt is raised as CommitStateUnknownException. Blocks for several
+    Returns the `CommitState` for `commit`. Once that has begun, files are only removed after a
+    refusal, and an interrupt is raised as CommitStateUnknownException. Blocks for several
     tables of one commit share a `handover`.
     """
 
     __slots__ = ("_handover", "_io", "_paths")
 
-    def __init__(self, io: FileIO, paths: Iterable[str], handover: Handover | None = None) -> None:
+    def __init__(
+        self, io: FileIO, paths: Iterable[str], handover: CommitState | None = None
+    ) -> None:
         self._io = io
         self._paths = tuple(paths)
-        self._handover = Handover() if handover is None else handover
+        self._handover = CommitState() if handover is None else handover
 
-    def __enter__(self) -> Handover:
+    def __enter__(self) -> CommitState:
         return self._handover
 
     def __exit__(

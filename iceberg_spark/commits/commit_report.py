@@ -62,11 +62,11 @@ def commit_report(snapshot: Snapshot, seconds: float, tries: int) -> Mapping[str
     """Return the report of one snapshot; what its summary lacks is left out, as in Java."""
     summary = snapshot.summary
     metrics = {"total-duration": duration(seconds), "attempts": count(tries)}
-    for names, made in ((_COUNTS, count), (_SIZES, bytes_of)):
+    for names, metric in ((_COUNTS, count), (_SIZES, bytes_of)):
         for name, key in names.items():
             text = summary.get(key, "")
             if text.isdecimal():
-                metrics[name] = made(int(text))
+                metrics[name] = metric(int(text))
     return {
         "report-type": "commit-report",
         "snapshot-id": snapshot.snapshot_id,

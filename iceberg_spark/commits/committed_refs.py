@@ -26,9 +26,9 @@ def with_staged_refs(base: TableMetadata, staged: TableMetadata) -> TableMetadat
         return base
     refs: dict[str, SnapshotRef] = {}
     for name, ref in staged.refs.items():
-        at = _committed(staged, base, staged.snapshot(ref.snapshot_id))
-        if at is not None:
-            refs[name] = replace(ref, snapshot_id=at.snapshot_id)
+        head = _committed(staged, base, staged.snapshot(ref.snapshot_id))
+        if head is not None:
+            refs[name] = replace(ref, snapshot_id=head.snapshot_id)
     heads = {name: ref.snapshot_id for name, ref in refs.items()}
     if heads == {name: ref.snapshot_id for name, ref in base.refs.items()}:
         return base

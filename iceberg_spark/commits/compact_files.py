@@ -1,4 +1,4 @@
-"""Replace data files by others that hold the same rows, beside writers that delete some of them."""
+"""Replace data files by others with the same rows, while other writers delete some of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iceberg_spark.commits.conflicts import History, history_since, new_deletes_
 from iceberg_spark.commits.manifest_filter import check_all_removed, check_row_ids
 from iceberg_spark.commits.new_manifests import data_files_of
 from iceberg_spark.commits.removed_entries import Paths
-from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
+from iceberg_spark.commits.snapshot_change import FileChange, FileChanges, Removed
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, DeleteKey, ManifestEntryStatus
@@ -64,7 +64,7 @@ class CompactFiles:
         head = self._change.producer.parent(base)
         history = history_since(base, io, head, self._planned_on)
         moved = self._places_that_rows_came_to()
-        found = []
+        newer = []
         replaced: set[DeleteKey] | None = None
         for delete, hit in new_deletes_for(history, [*self._delete, *moved]):
             if self._reaches_the_new_files(base, delete):
@@ -74,8 +74,8 @@ class CompactFiles:
             if replaced is None:
                 replaced = set(_removed_deletes(history))
             if delete.key not in replaced:  # else one that holds its positions too is there
-                found.append(delete)
-        self._newer = tuple(found)
+                newer.append(delete)
+        self._newer = tuple(newer)
 
     def _places_that_rows_came_to(self) -> list[DataFile]:
         """Return new files that lie where none of the replaced ones did.
@@ -84,8 +84,8 @@ class CompactFiles:
         """
         if self._number is None:
             return []
-        before = {_place(file) for file in self._delete}
-        return [file for file in self._add if _place(file) not in before]
+        before = {_partition(file) for file in self._delete}
+        return [file for file in self._add if _partition(file) not in before]
 
     def _reaches_the_new_files(self, base: TableMetadata, delete: DataFile) -> bool:
         """Return whether an equality delete applies to the same rows in the new files.
@@ -98,10 +98,10 @@ class CompactFiles:
         spec_id = delete.partition_spec_id
         if base.partition_specs[spec_id].is_unpartitioned:
             return True
-        place = _place(delete)
-        left = any(_place(file) == place for file in self._delete)
+        partition = _partition(delete)
+        left = any(_partition(file) == partition for file in self._delete)
         left &= any(file.partition_spec_id != spec_id for file in self._add)
-        came = any(_place(file) == place for file in self._add)
+        came = any(_partition(file) == partition for file in self._add)
         came &= any(file.partition_spec_id != spec_id for file in self._delete)
         return not left and not came
 
@@ -118,14 +118,14 @@ class CompactFiles:
             check_all_removed(gone, removed)
             check_row_ids(self._delete, removed)
 
-        wanted = Wanted(
+        changes = FileChanges(
             added=(*self._add, *self._carried),
             data=[gone],
             operation=lambda _: Operation.REPLACE,
             check=check,
             data_sequence_number=self._number,
         )
-        return self._change.prepare(base, io, wanted)
+        return self._change.prepare(base, io, changes)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove what the committed snapshot does not use: manifests, lists, carried deletes."""
@@ -144,7 +144,7 @@ def _removed_deletes(history: History) -> Iterator[DeleteKey]:
         yield from (file.key for file in data_files_of(history.base, manifest, entries))
 
 
-def _place(file: DataFile) -> tuple[int, tuple[object, ...]]:
+def _partition(file: DataFile) -> tuple[int, tuple[object, ...]]:
     return file.partition_spec_id, partition_key(file.partition)
 
 

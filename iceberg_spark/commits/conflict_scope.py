@@ -76,7 +76,7 @@ def bind_again(
     if not same:
         raise ValidationException(
             f"Conflict: another commit changed the columns of {base.location} that "
-            f"{to_text(unbound)} is about; look at the schema and run it anew"
+            f"{to_text(unbound)} is about; look at the schema and run it again"
         )
     return now
 

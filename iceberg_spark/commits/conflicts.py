@@ -31,7 +31,7 @@ _ADD_DELETES = frozenset({Operation.OVERWRITE, Operation.DELETE})
 _REMOVE_DATA = frozenset({Operation.OVERWRITE, Operation.REPLACE, Operation.DELETE})
 _REPLACE_DATA = frozenset({Operation.OVERWRITE, Operation.REPLACE})
 
-_Place: TypeAlias = tuple[int, tuple[object, ...]]
+_Partition: TypeAlias = tuple[int, tuple[object, ...]]
 """A partition of a spec, as a key."""
 MayMatch = Callable[[ManifestFile, pa.Table], Any]
 """From a manifest and some of its entries to a mask (numpy) of those that may conflict."""
@@ -49,9 +49,9 @@ class History:
         self, content: ManifestContent, status: ManifestEntryStatus, operations: Iterable[str]
     ) -> Iterator[tuple[ManifestFile, pa.Table]]:
         """Yield what snapshots of these operations added or deleted, manifest by manifest."""
-        wanted = frozenset(operations)
+        wanted_operations = frozenset(operations)
         for snapshot in self.snapshots:
-            if snapshot.operation not in wanted:
+            if snapshot.operation not in wanted_operations:
                 continue
             for manifest in read_manifest_list(self.io, snapshot, self.base):
                 if (
@@ -64,9 +64,9 @@ class History:
                     pc.equal(entries.column("status"), int(status)),
                     pc.equal(entries.column("snapshot_id"), snapshot.snapshot_id),
                 )
-                found = entries.filter(hit)
-                if found.num_rows:
-                    yield manifest, found
+                changed = entries.filter(hit)
+                if changed.num_rows:
+                    yield manifest, changed
 
 
 def history_since(
@@ -76,22 +76,22 @@ def history_since(
 
     Raises ValidationException when `start` isn't among the head's ancestors.
     """
-    found = []
+    snapshots = []
     current = head
     while current is not None and current.snapshot_id != start:
-        found.append(current)
+        snapshots.append(current)
         parent = current.parent_snapshot_id
         if parent is None or parent not in base.snapshots:
             if start is not None:
                 raise ValidationException(
                     f"Can't tell what was committed to {base.location} since snapshot {start}: it "
                     "is not an ancestor of the branch any more (rolled back or expired); plan the "
-                    "change anew"
+                    "change again"
                 )
             current = None
         else:
             current = base.snapshots[parent]
-    return History(base, io, tuple(found))
+    return History(base, io, tuple(snapshots))
 
 
 def refuse_added_data_files(history: History, may_match: MayMatch) -> None:
@@ -111,16 +111,16 @@ def refuse_added_delete_files(
     """
     for manifest, entries in _added_deletes(history):
         spared = _only_rows(history, entries) if beside_vectors else None
-        found = entries if spared is None else entries.filter(pc.invert(spared))
-        _refuse_any(manifest, found, may_match, "delete file", "may delete rows that")
+        concerning = entries if spared is None else entries.filter(pc.invert(spared))
+        _refuse_any(manifest, concerning, may_match, "delete file", "may delete rows that")
 
 
 def _only_rows(history: History, entries: pa.Table) -> Any:
     """Return which entries are vectors of commits that only deleted rows."""
     snapshots = history.base.snapshots
     deleting = [
-        snapshots[each].operation == Operation.DELETE
-        for each in entries.column("snapshot_id").to_pylist()
+        snapshots[snapshot_id].operation == Operation.DELETE
+        for snapshot_id in entries.column("snapshot_id").to_pylist()
     ]
     return pc.and_(pa.array(deleting, pa.bool_()), is_vector(entries))
 
@@ -144,7 +144,7 @@ def _refuse_any(
         snapshot_id = entries.column("snapshot_id")[row].as_py()
         raise ValidationException(
             f"Conflict with snapshot {snapshot_id}: {what} {path} {why} this change was "
-            "planned without; plan the change anew"
+            "planned without; plan the change again"
         )
 
 
@@ -166,9 +166,9 @@ def _new_deletes(history: History) -> Iterator[tuple[ManifestFile, pa.Table]]:
     )
     for manifest, entries in added:
         new = pc.greater_equal(pc.fill_null(entries.column("data_sequence_number"), first), first)
-        found = entries.filter(new)
-        if found.num_rows:
-            yield manifest, found
+        new_entries = entries.filter(new)
+        if new_entries.num_rows:
+            yield manifest, new_entries
 
 
 def refuse_new_deletes_for(
@@ -181,7 +181,7 @@ def refuse_new_deletes_for(
         raise ValidationException(
             f"Conflict with delete file {delete.file_path}: it was committed since this "
             f"change was planned and applies to {hit}, which the change replaces; plan "
-            "the change anew"
+            "the change again"
         )
 
 
@@ -189,9 +189,9 @@ def new_deletes_for(history: History, files: Sequence[DataFile]) -> Iterator[tup
     """Yield deletes added since that apply to some of the data files, with one of these."""
     if not files:
         return
-    by_partition: dict[_Place, set[str]] = {}
+    by_partition: dict[_Partition, set[str]] = {}
     for file in files:
-        by_partition.setdefault(_place(file), set()).add(file.file_path)
+        by_partition.setdefault(_partition(file), set()).add(file.file_path)
     paths = {file.file_path for file in files}
     for manifest, entries in _new_deletes(history):
         # One pass over the delete files of a few commits: they are few.
@@ -212,29 +212,29 @@ def refuse_new_vectors(
     targets = {file.referenced_data_file for file in added if file.is_vector}
     if not targets:
         return frozenset()
-    found: set[str] = set()
-    wanted = pa.array(sorted(filter(None, targets)), pa.string())
+    with_vectors: set[str] = set()
+    target_paths = pa.array(sorted(filter(None, targets)), pa.string())
     entries_added = history.changed_entries(
         ManifestContent.DELETES, ManifestEntryStatus.ADDED, _ADD_DELETES | {Operation.REPLACE}
     )
     for _, entries in entries_added:
-        aimed = pc.is_in(entries.column("referenced_data_file"), value_set=wanted)
+        aimed = pc.is_in(entries.column("referenced_data_file"), value_set=target_paths)
         hit = entries.filter(pc.and_(aimed, is_vector(entries)))
         paths = hit.column("referenced_data_file").to_pylist()
         for path, snapshot_id in zip(paths, hit.column("snapshot_id").to_pylist(), strict=True):
             if history.base.snapshots[snapshot_id].operation not in allowed:
                 raise ValidationException(
                     f"Conflict with snapshot {snapshot_id}: it gave data file {path} a deletion "
-                    "vector that this change was planned without; plan the change anew"
+                    "vector that this change was planned without; plan the change again"
                 )
-            found.add(path)
-    return frozenset(found)
+            with_vectors.add(path)
+    return frozenset(with_vectors)
 
 
 def _deleted_from(
     base: TableMetadata,
     delete: DataFile,
-    by_partition: Mapping[_Place, set[str]],
+    by_partition: Mapping[_Partition, set[str]],
     paths: set[str],
 ) -> str | None:
     """Return a data file that a delete file applies to (specification: "Scan Planning")."""
@@ -244,11 +244,11 @@ def _deleted_from(
     is_equality = delete.content is DataFileContent.EQUALITY_DELETES
     if is_equality and base.partition_specs[delete.partition_spec_id].is_unpartitioned:
         return min(paths)
-    there = by_partition.get(_place(delete))
+    there = by_partition.get(_partition(delete))
     return min(there) if there else None
 
 
-def _place(file: DataFile) -> _Place:
+def _partition(file: DataFile) -> _Partition:
     return file.partition_spec_id, partition_key(file.partition)
 
 
@@ -266,16 +266,16 @@ def require_data_files(history: History, paths: Iterable[str], *, allow_deletes:
 
     With `allow_deletes` a file that a delete operation removed is fine: its rows are gone anyway.
     """
-    wanted = pa.array(sorted(set(paths)), pa.string())
-    if not len(wanted):
+    required = pa.array(sorted(set(paths)), pa.string())
+    if not len(required):
         return
     operations = _REPLACE_DATA if allow_deletes else _REMOVE_DATA
     removed = history.changed_entries(ManifestContent.DATA, ManifestEntryStatus.DELETED, operations)
     for _, entries in removed:
-        gone = entries.filter(pc.is_in(entries.column("file_path"), value_set=wanted))
+        gone = entries.filter(pc.is_in(entries.column("file_path"), value_set=required))
         if gone.num_rows:
             raise ValidationException(
                 f"Data file {gone.column('file_path')[0].as_py()} was removed by snapshot "
                 f"{gone.column('snapshot_id')[0].as_py()}, and this change points to it; plan the "
-                "change anew"
+                "change again"
             )

@@ -27,7 +27,7 @@ def create_table(  # noqa: PLR0913 (a table has that many parts)
 ) -> LoadedTable:
     """Create a table by one commit, which `actions` (a first append) are part of.
 
-    Ids are assigned anew, as `spec.new_table` says. Raises TableAlreadyExistsError, and then
+    Ids are newly assigned, as `spec.new_table` says. Raises TableAlreadyExistsError, and then
     what the actions wrote is removed.
     """
     creation = new_table_updates(

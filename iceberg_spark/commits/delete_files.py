@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.manifest_filter import check_all_removed
 from iceberg_spark.commits.removed_entries import MatchingRows, Paths, Selection
-from iceberg_spark.commits.snapshot_change import FileChange, Wanted
+from iceberg_spark.commits.snapshot_change import FileChange, FileChanges
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.to_text import to_text
@@ -57,14 +57,14 @@ class DeleteFiles:
             rows = MatchingRows(base, bound, to_text(bound))
             data.append(rows)
             deletes.append(rows)
-        wanted = Wanted(
+        changes = FileChanges(
             added=(),
             data=data,
             deletes=deletes,
             operation=lambda _: Operation.DELETE,
             check=lambda removed: check_all_removed(self._paths, removed),
         )
-        return self._change.prepare(base, io, wanted)
+        return self._change.prepare(base, io, changes)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""

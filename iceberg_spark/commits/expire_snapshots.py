@@ -67,13 +67,13 @@ class ExpireSnapshots:
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that remove references and snapshots; raises as `expired`."""
         self.base = base
-        found = expired(base, self._expiry)
-        refs: tuple[TableUpdate, ...] = tuple(RemoveSnapshotRef(name) for name in found.refs)
-        numbers = found.snapshot_ids
+        expiring = expired(base, self._expiry)
+        refs: tuple[TableUpdate, ...] = tuple(RemoveSnapshotRef(name) for name in expiring.refs)
+        numbers = expiring.snapshot_ids
         gone = (RemoveSnapshots(numbers),) if numbers else ()
-        kept = base.snapshots.keys() - set(numbers)
-        unused = unused_metadata(base, kept, io) if self._expiry.cleans_metadata else ()
-        stay = [n for n, ref in base.refs.items() if ref.is_branch and n not in found.refs]
+        remaining = base.snapshots.keys() - set(numbers)
+        unused = unused_metadata(base, remaining, io) if self._expiry.cleans_metadata else ()
+        stay = [n for n, ref in base.refs.items() if ref.is_branch and n not in expiring.refs]
         notes = notes_after_expiry(base, io, numbers, stay) if numbers else ()
         return ActionCommit((*refs, *gone, *unused, *notes))
 
@@ -96,16 +96,16 @@ def expired(metadata: TableMetadata, expiry: Expiry) -> Expired:
         name: ref for name, ref in metadata.refs.items() if _ref_stays(metadata, expiry, name, ref)
     }
     _check_not_referenced(expiry.snapshot_ids, kept_refs)
-    kept = {ref.snapshot_id for ref in kept_refs.values()}
+    remaining = {ref.snapshot_id for ref in kept_refs.values()}
     young: dict[int, set[int]] = {}
     for ref in kept_refs.values():
         if ref.is_branch:
-            kept.update(_kept_of_branch(metadata, expiry, ref, young))
-    kept.update(_kept_without_reference(metadata, expiry, kept_refs.values()))
-    kept -= expiry.snapshot_ids
+            remaining.update(_kept_of_branch(metadata, expiry, ref, young))
+    remaining.update(_kept_without_reference(metadata, expiry, kept_refs.values()))
+    remaining -= expiry.snapshot_ids
     return Expired(
         tuple(name for name in metadata.refs if name not in kept_refs),
-        tuple(number for number in metadata.snapshots if number not in kept),
+        tuple(number for number in metadata.snapshots if number not in remaining),
     )
 
 
@@ -177,13 +177,13 @@ def _kept_of_branch(
     if fewest is None:
         fewest = int_property(metadata.properties, MIN_SNAPSHOTS_TO_KEEP)
     passed = young.setdefault(older_than, set())
-    for count, each in enumerate(ancestors(metadata, ref.snapshot_id)):
-        is_young = each.timestamp_ms >= older_than
-        if count >= fewest and (not is_young or each.snapshot_id in passed):
+    for count, snapshot in enumerate(ancestors(metadata, ref.snapshot_id)):
+        is_young = snapshot.timestamp_ms >= older_than
+        if count >= fewest and (not is_young or snapshot.snapshot_id in passed):
             return
         if is_young:
-            passed.add(each.snapshot_id)
-        yield each.snapshot_id
+            passed.add(snapshot.snapshot_id)
+        yield snapshot.snapshot_id
 
 
 def _kept_without_reference(
@@ -192,10 +192,10 @@ def _kept_without_reference(
     """Yield the snapshots that no branch leads to and that are too young to go."""
     of_branches: set[int] = set()
     for ref in refs:
-        for each in ancestors(metadata, ref.snapshot_id) if ref.is_branch else ():
-            if each.snapshot_id in of_branches:
+        for ancestor in ancestors(metadata, ref.snapshot_id) if ref.is_branch else ():
+            if ancestor.snapshot_id in of_branches:
                 break  # another branch has all that is behind it
-            of_branches.add(each.snapshot_id)
+            of_branches.add(ancestor.snapshot_id)
     referenced = of_branches | {ref.snapshot_id for ref in refs}
     older_than = _older_than(metadata, expiry)
     for number, snapshot in metadata.snapshots.items():

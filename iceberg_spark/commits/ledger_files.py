@@ -1,4 +1,4 @@
-"""Add files to the ledger of changes by key, a branch beside the data, in the data's commit."""
+"""Add files to the ledger of changes by key, a separate branch, in the data's commit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.removed_entries import Paths, Selection
-from iceberg_spark.commits.snapshot_change import FileChange, Wanted
+from iceberg_spark.commits.snapshot_change import FileChange, FileChanges
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
@@ -78,11 +78,11 @@ class LedgerFiles:
     def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
         """Refuse a ledger that another commit has moved since it was read."""
         ref = base.refs.get(self._name)
-        found = None if ref is None else ref.snapshot_id
-        if found != self._planned:
+        head_id = None if ref is None else ref.snapshot_id
+        if head_id != self._planned:
             raise ValidationException(
                 f"Conflict: another commit applied changes to {base.location} meanwhile; run it "
-                "anew"
+                "again"
             )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
@@ -97,21 +97,21 @@ class LedgerFiles:
         if staged.partition_specs.get(self._spec.spec_id) != self._spec:
             raise ValidationException(
                 f"Another commit gave {base.location} a partition spec with id "
-                f"{self._spec.spec_id}: run it anew"
+                f"{self._spec.spec_id}: run it again"
             )
         data = base.branch_head(self._branch)
         if data is None:
             raise ValidationException(f"The ledger of {base.location} has no data to go with")
         gone = Paths.of(self._removed)
         selections: list[Selection] = [gone] if self._removed else []
-        wanted = Wanted(
+        changes = FileChanges(
             added=self._added,
             data=selections,
             operation=lambda removed: Operation.REPLACE if removed else Operation.APPEND,
             summary={OF_SNAPSHOT: str(data.snapshot_id), ABOUT: self._about},
         )
-        made = self._change.prepare(staged, io, wanted).updates
-        return ActionCommit((*before, *(_kept(update) for update in made)))
+        prepared = self._change.prepare(staged, io, changes).updates
+        return ActionCommit((*before, *(_never_expiring(update) for update in prepared)))
 
     def _moved(self, base: TableMetadata) -> tuple[TableUpdate, ...]:
         """Return what lets the ledger go on from the snapshot that was read."""
@@ -136,7 +136,7 @@ def _branch_at(snapshot_id: int) -> SnapshotRef:
     return SnapshotRef(snapshot_id, SnapshotRefType.BRANCH, max_ref_age_ms=_FOR_EVER)
 
 
-def _kept(update: TableUpdate) -> TableUpdate:
+def _never_expiring(update: TableUpdate) -> TableUpdate:
     """Return an update whose branch no expiry drops for its age."""
     if isinstance(update, SetSnapshotRef):
         return SetSnapshotRef(update.ref_name, _branch_at(update.ref.snapshot_id))

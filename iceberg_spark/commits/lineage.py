@@ -32,11 +32,11 @@ class Lineage:
     that raises StorageError.
     """
 
-    __slots__ = ("_base", "_io", "branch", "kept")
+    __slots__ = ("_base", "_io", "branch", "reachable")
 
     def __init__(self, base: TableMetadata, branch: str, io: FileIO) -> None:
         head = base.branch_head(branch)
-        self.kept = () if head is None else tuple(ancestors(base, head.snapshot_id))
+        self.reachable = () if head is None else tuple(ancestors(base, head.snapshot_id))
         self.branch = branch
         self._base = base
         self._io = io
@@ -48,7 +48,7 @@ class Lineage:
         looking ends below the one that is looked for.
         """
         oldest = None
-        for oldest in chain(self.kept, self.expired()):
+        for oldest in chain(self.reachable, self.expired()):
             if snapshot_id in (oldest.snapshot_id, oldest.parent_snapshot_id):
                 return True
             if 0 < oldest.sequence_number <= sequence_number:
@@ -60,7 +60,7 @@ class Lineage:
 
         Raises StorageError where a store fails: what it would tell next time is not unknown.
         """
-        missing = self.kept[-1].parent_snapshot_id if self.kept else None
+        missing = self.reachable[-1].parent_snapshot_id if self.reachable else None
         log = self._base.metadata_log[-TOKENS.former_versions :]
         for entry in reversed(log):
             if missing is None:

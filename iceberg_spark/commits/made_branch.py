@@ -33,7 +33,7 @@ def branch_removed_if_refused(
 def _remove(catalog: Catalog, identifier: str, branch: str, head: int) -> None:
     """Ask once: tried again, the removal could meet another's commit on the branch."""
     base = catalog.load(identifier)
-    found = base.metadata.refs.get(branch)
-    if found is not None and found.snapshot_id == head:
+    ref = base.metadata.refs.get(branch)
+    if ref is not None and ref.snapshot_id == head:
         same = AssertTableUuid(base.metadata.table_uuid), AssertRefSnapshotId(branch, head)
         catalog.commit(identifier, same, [RemoveSnapshotRef(branch)], base)

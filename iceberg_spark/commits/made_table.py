@@ -6,43 +6,43 @@ from contextlib import suppress
 from types import TracebackType
 
 from iceberg_spark.catalog.catalog import Catalog, MadeTable
-from iceberg_spark.commits.commit import Handover
+from iceberg_spark.commits.commit import CommitState
 from iceberg_spark.errors import CommitStateUnknownException, IcebergError
 
 
-def drop_unchanged(catalog: Catalog, identifier: str, made: MadeTable) -> None:
+def drop_unchanged(catalog: Catalog, identifier: str, created: MadeTable) -> None:
     """Drop a table that nobody has changed since it was made; what it is made of stays.
 
     A server has no drop with a condition: a change between the look and the drop would lose its
     name, and none of its files. Where the look or the drop fails the empty table stays.
     """
     with suppress(IcebergError):
-        found = catalog.load(identifier)
-        if MadeTable(found.metadata.table_uuid, found.metadata_location) == made:
+        table = catalog.load(identifier)
+        if MadeTable(table.metadata.table_uuid, table.metadata_location) == created:
             catalog.drop_table(identifier)
 
 
-class dropped_unless_committed:  # noqa: N801 (read as a sentence: `with dropped_unless_...`)
+class DropOnFailure:
     """Drop a table that was made for the `with` block if that fails, unless it may have landed.
 
-    Around a commit it stands inside `removed_unless_committed`, whose `handover` it takes: an
+    Around a commit it stands inside `CleanupOnFailure`, whose `handover` it takes: an
     interrupt that comes here after the commit is told as one there.
     """
 
-    __slots__ = ("_catalog", "_handover", "_identifier", "_made")
+    __slots__ = ("_catalog", "_created", "_handover", "_identifier")
 
     def __init__(
         self,
         catalog: Catalog,
         identifier: str,
-        made: MadeTable | None,
-        handover: Handover | None = None,
+        created: MadeTable | None,
+        handover: CommitState | None = None,
     ) -> None:
-        """`made` is None where the table was not made yet, or by others."""
+        """`created` is None where the table was not made yet, or by others."""
         self._catalog = catalog
         self._identifier = identifier
-        self._made = made
-        self._handover = Handover() if handover is None else handover
+        self._created = created
+        self._handover = CommitState() if handover is None else handover
 
     def __enter__(self) -> None:
         """Nothing is to be done before."""
@@ -53,7 +53,7 @@ class dropped_unless_committed:  # noqa: N801 (read as a sentence: `with dropped
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._made is None or error is None or self._handover.may_have_landed:
+        if self._created is None or error is None or self._handover.may_have_landed:
             return
         if not isinstance(error, CommitStateUnknownException):
-            drop_unchanged(self._catalog, self._identifier, self._made)
+            drop_unchanged(self._catalog, self._identifier, self._created)

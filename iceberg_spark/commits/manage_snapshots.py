@@ -31,12 +31,12 @@ class Retention:
 
     def over(self, ref: SnapshotRef) -> SnapshotRef:
         """Return the reference with what is said here in place of its own."""
-        said = {
+        changed = {
             name: value
             for name in ("max_ref_age_ms", "max_snapshot_age_ms", "min_snapshots_to_keep")
             if (value := getattr(self, name)) is not None
         }
-        return replace(ref, **said)
+        return replace(ref, **changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ RefChange: TypeAlias = (
 class ManageSnapshots:
     """Change references, one step after the other, on the newest metadata.
 
-    A retry looks at each step anew: a branch that another commit created or moved since is found.
+    A retry looks at each step again: a branch that another commit created or moved since is found.
     """
 
     def __init__(self, changes: Iterable[RefChange]) -> None:
@@ -246,12 +246,12 @@ def _before(base: TableMetadata, refs: Refs, timestamp_ms: int) -> int:
     """Return the newest ancestor of main before a time; of several at one ms the last."""
     main = refs.get(MAIN_BRANCH)
     line = () if main is None else ancestors(base, main.snapshot_id)
-    older = [each for each in line if each.timestamp_ms < timestamp_ms]
+    older = [snapshot for snapshot in line if snapshot.timestamp_ms < timestamp_ms]
     if not older:
         raise NoSuchSnapshotError(
             f"Can't roll back {base.location} to {timestamp_ms} ms: main has no snapshot before it"
         )
-    return max(older, key=lambda each: each.timestamp_ms).snapshot_id
+    return max(older, key=lambda snapshot: snapshot.timestamp_ms).snapshot_id
 
 
 def _main_at(refs: Refs, snapshot_id: int) -> Refs:

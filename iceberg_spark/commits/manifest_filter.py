@@ -31,7 +31,7 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 @dataclass(frozen=True, slots=True)
 class FilteredManifest:
-    """A manifest that was written anew, and the files that it marks as deleted."""
+    """A manifest that was rewritten, and the files that it marks as deleted."""
 
     manifest: ManifestFile
     removed: tuple[DataFile, ...]
@@ -49,7 +49,7 @@ class FilteredManifests:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Remaining:
     """The manifests after filtering, in their order, and every file that was removed."""
 
     manifests: tuple[ManifestFile, ...]
@@ -63,24 +63,24 @@ def remove_files(
     manifests: Iterable[ManifestFile],
     selections: Sequence[Selection],
     done: FilteredManifests,
-) -> Kept:
+) -> Remaining:
     """Return the manifests without the files that any selection takes.
 
     A retry takes what it rewrote before again; the selections must be the same.
     """
-    kept: list[ManifestFile] = []
+    remaining: list[ManifestFile] = []
     removed: list[DataFile] = []
     for manifest in manifests:
-        found = done.by_version.get(manifest.version)
-        if found is None:
-            found = _without(producer, base, io, manifest, selections)
-        if found is None:
-            kept.append(manifest)
+        filtered = done.by_version.get(manifest.version)
+        if filtered is None:
+            filtered = _without(producer, base, io, manifest, selections)
+        if filtered is None:
+            remaining.append(manifest)
             continue
-        done.by_version[manifest.version] = found
-        kept.append(found.manifest)
-        removed.extend(found.removed)
-    return Kept(tuple(kept), tuple(removed))
+        done.by_version[manifest.version] = filtered
+        remaining.append(filtered.manifest)
+        removed.extend(filtered.removed)
+    return Remaining(tuple(remaining), tuple(removed))
 
 
 def _without(
@@ -90,22 +90,22 @@ def _without(
     manifest: ManifestFile,
     selections: Sequence[Selection],
 ) -> FilteredManifest | None:
-    asked = [each for each in selections if each.may_hold(manifest)]
-    if not asked or not manifest.may_have_live_files:
+    relevant = [selection for selection in selections if selection.may_hold(manifest)]
+    if not relevant or not manifest.may_have_live_files:
         return None
     entries = read_entries(io, base, manifest)
     live = entries.filter(pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED)))
     if not live.num_rows:
         return None
-    hit = np.logical_or.reduce([each.hits(manifest, live) for each in asked])
+    hit = np.logical_or.reduce([selection.hits(manifest, live) for selection in relevant])
     if not hit.any():
         return None
     removed = data_files_of(base, manifest, live.filter(pa.array(hit)))
     status = np.where(hit, int(ManifestEntryStatus.DELETED), int(ManifestEntryStatus.EXISTING))
     table = with_status(live, status)
     ours = np.where(hit, producer.snapshot_id(base), table.column("snapshot_id").to_numpy())
-    place = table.schema.get_field_index("snapshot_id")
-    table = table.set_column(place, table.schema.field(place), pa.array(ours, pa.int64()))
+    index = table.schema.get_field_index("snapshot_id")
+    table = table.set_column(index, table.schema.field(index), pa.array(ours, pa.int64()))
     written = write_entries(producer, base, io, table, manifest.partition_spec_id, manifest.content)
     return FilteredManifest(written, tuple(removed))
 
@@ -121,7 +121,7 @@ def check_all_removed(selection: Paths, removed: Iterable[DataFile]) -> None:
         raise ValidationException(
             f"File {shown(min(missing))} is not in the table any more"
             + (f", nor are {len(missing) - 1} others" if len(missing) > 1 else "")
-            + "; it was to be removed. Another commit removed it: plan the change anew"
+            + "; it was to be removed. Another commit removed it: plan the change again"
         )
 
 

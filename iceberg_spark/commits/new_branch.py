@@ -29,9 +29,9 @@ class NewBranch:
             return ManageSnapshots((self._created,)).prepare(base, io)
         check_free(base, base.refs, self._created.name)
         updates = self._empty.produce(base, io, Operation.APPEND, (), added=()).updates
-        return ActionCommit(tuple(self._kept(update) for update in updates))
+        return ActionCommit(tuple(self._with_retention(update) for update in updates))
 
-    def _kept(self, update: TableUpdate) -> TableUpdate:
+    def _with_retention(self, update: TableUpdate) -> TableUpdate:
         if not isinstance(update, SetSnapshotRef):
             return update
         return replace(update, ref=self._created.retention.over(update.ref))

@@ -51,10 +51,10 @@ def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
         seen.add(file.key)
         spec = base.partition_specs.get(file.partition_spec_id)
         if spec is None:
-            known = ", ".join(str(each) for each in base.partition_specs)
+            spec_ids = ", ".join(str(spec_id) for spec_id in base.partition_specs)
             raise InvalidInputError(
                 f"File {file.file_path} has partition spec {file.partition_spec_id}; the table "
-                f"has: {known}"
+                f"has: {spec_ids}"
             )
         if len(file.partition) != len(spec.fields):
             raise InvalidInputError(
@@ -94,7 +94,9 @@ def _check_deletes_by_position(base: TableMetadata, file: DataFile) -> None:
 def _check_keys(base: TableMetadata, file: DataFile) -> None:
     if file.content is not DataFileContent.EQUALITY_DELETES:
         return
-    dropped = [each for each in file.equality_ids or () if base.schema.get(each) is None]
+    dropped = [
+        field_id for field_id in file.equality_ids or () if base.schema.get(field_id) is None
+    ]
     if dropped:
         raise ValidationException(
             f"The equality deletes in {file.file_path} are by the column with field id "
@@ -242,5 +244,5 @@ def tuple_type(base: TableMetadata, spec_id: int) -> StructType:
 
 def with_status(entries: pa.Table, status: Any) -> pa.Table:
     """Return entries with another status each, given as integers."""
-    place = entries.schema.get_field_index("status")
-    return entries.set_column(place, entries.schema.field(place), pa.array(status, pa.int32()))
+    index = entries.schema.get_field_index("status")
+    return entries.set_column(index, entries.schema.field(index), pa.array(status, pa.int32()))

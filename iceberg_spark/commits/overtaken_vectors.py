@@ -1,7 +1,7 @@
 """New deletion vectors of data files that other commits gave one since: merged with these.
 
 Java refuses here. Two changes that only delete rows of a file can be done one after the other, in
-any order, with the same rows left; one that also writes rows anew can follow such a change where
+any order, with the same rows left; one that also rewrites rows can follow such a change where
 it is about other rows.
 """
 
@@ -77,15 +77,15 @@ class OvertakenVectors:
         remove of the data file.
         """
         newer = _live_vectors(manifests, self._paths, base, io) if self._paths else ()
-        wanted = tuple(file.key for file in newer)
-        changed = wanted != self._from
+        newer_keys = tuple(file.key for file in newer)
+        changed = newer_keys != self._from
         if changed and self._merge is not None:
             ours, before = _by_data_file(new.added), _by_data_file(new.removed)
             met = [(file.referenced_data_file, file) for file in newer]
             overtaken = [Overtaken(ours[path], file, before.get(path)) for path, file in met]
             self._merged = tuple(self._merge(overtaken)) if overtaken else ()
             self._written.update(file.file_path for file in self._merged)
-            self._from = wanted
+            self._from = newer_keys
         if not newer:
             return new, changed
         over = {file.referenced_data_file for file in newer}
@@ -95,7 +95,7 @@ class OvertakenVectors:
         ), changed
 
     def clean_up(
-        self, io: FileIO, given: Iterable[DataFile], committed: TableMetadata | None
+        self, io: FileIO, added: Iterable[DataFile], committed: TableMetadata | None
     ) -> None:
         """Remove merged vectors that were not committed, and files of which no vector was."""
         if not self._written:
@@ -103,7 +103,7 @@ class OvertakenVectors:
         unused = set(self._written)
         if committed is not None:
             over = {file.referenced_data_file for file in self._merged}
-            files = tuple(given)
+            files = tuple(added)
             used = {file.file_path for file in files if file.referenced_data_file not in over}
             unused |= {file.file_path for file in files}
             unused -= used | {file.file_path for file in self._merged}
@@ -118,14 +118,14 @@ def _by_data_file(files: Iterable[DataFile]) -> dict[str | None, DataFile]:
 def _live_vectors(
     manifests: Iterable[ManifestFile], paths: frozenset[str], base: TableMetadata, io: FileIO
 ) -> tuple[DataFile, ...]:
-    wanted = pa.array(sorted(paths), pa.string())
-    found: list[DataFile] = []
+    path_set = pa.array(sorted(paths), pa.string())
+    vectors: list[DataFile] = []
     for manifest in manifests:
         if manifest.content is not ManifestContent.DELETES or not manifest.may_have_live_files:
             continue
         entries = read_entries(io, base, manifest)
         live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
-        aimed = pc.is_in(entries.column("referenced_data_file"), value_set=wanted)
+        aimed = pc.is_in(entries.column("referenced_data_file"), value_set=path_set)
         hit = pc.and_(pc.and_(live, aimed), is_vector(entries))
-        found += data_files_of(base, manifest, entries.filter(hit))
-    return tuple(found)
+        vectors += data_files_of(base, manifest, entries.filter(hit))
+    return tuple(vectors)

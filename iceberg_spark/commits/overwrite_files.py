@@ -15,7 +15,7 @@ from iceberg_spark.commits.conflicts import (
 )
 from iceberg_spark.commits.manifest_filter import check_all_removed, check_row_ids
 from iceberg_spark.commits.removed_entries import MatchingRows, Paths, Selection
-from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
+from iceberg_spark.commits.snapshot_change import FileChange, FileChanges, Removed
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.nodes import Bound, Unbound
 from iceberg_spark.expr.to_text import to_text
@@ -91,14 +91,14 @@ class OverwriteFiles:
             rows = MatchingRows(base, bound, to_text(bound))
             data.append(rows)
             deletes.append(rows)
-        wanted = Wanted(
+        changes = FileChanges(
             added=self._add,
             data=data,
             deletes=deletes,
             operation=self._operation,
             check=lambda removed: self._check(paths, removed),
         )
-        return self._change.prepare(base, io, wanted)
+        return self._change.prepare(base, io, changes)
 
     def _check(self, paths: Paths, removed: Removed) -> None:
         check_all_removed(paths, removed)

@@ -55,10 +55,10 @@ class Paths:
     @classmethod
     def of(cls, files: Iterable[DataFile]) -> Paths:
         """Select these files."""
-        known = tuple(files)
+        files_once = tuple(files)
         return cls(
-            frozenset(name_of(file.key) for file in known),
-            frozenset(file.partition_spec_id for file in known),
+            frozenset(name_of(file.key) for file in files_once),
+            frozenset(file.partition_spec_id for file in files_once),
         )
 
     def may_hold(self, manifest: ManifestFile) -> bool:
@@ -68,8 +68,8 @@ class Paths:
 
     def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:  # noqa: ARG002 (paths say all)
         """Return which entries have one of the names."""
-        wanted = pa.array(sorted(self.names), pa.string())
-        return _mask(pc.is_in(delete_names(entries), value_set=wanted))
+        names = pa.array(sorted(self.names), pa.string())
+        return _mask(pc.is_in(delete_names(entries), value_set=names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,10 @@ class VectorsOf:
     @classmethod
     def of(cls, files: Iterable[DataFile]) -> VectorsOf:
         """Select the vectors of these data files."""
-        known = tuple(files)
+        files_once = tuple(files)
         return cls(
-            frozenset(file.file_path for file in known),
-            frozenset(file.partition_spec_id for file in known),
+            frozenset(file.file_path for file in files_once),
+            frozenset(file.partition_spec_id for file in files_once),
         )
 
     def may_hold(self, manifest: ManifestFile) -> bool:
@@ -94,8 +94,8 @@ class VectorsOf:
 
     def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:  # noqa: ARG002 (paths say all)
         """Return which entries are vectors of the files."""
-        wanted = pa.array(sorted(self.paths), pa.string())
-        aimed = pc.is_in(entries.column("referenced_data_file"), value_set=wanted)
+        paths = pa.array(sorted(self.paths), pa.string())
+        aimed = pc.is_in(entries.column("referenced_data_file"), value_set=paths)
         return _mask(pc.and_(aimed, is_vector(entries)))
 
 
@@ -130,12 +130,14 @@ class Partitions:
     @classmethod
     def of(cls, base: TableMetadata, files: Iterable[DataFile]) -> Partitions:
         """Select the partitions that these files lie in."""
-        found: dict[int, dict[tuple[object, ...], tuple[Any, ...]]] = {}
+        by_spec: dict[int, dict[tuple[object, ...], tuple[Any, ...]]] = {}
         for file in files:
-            found.setdefault(file.partition_spec_id, {})[partition_key(file.partition)] = (
+            by_spec.setdefault(file.partition_spec_id, {})[partition_key(file.partition)] = (
                 file.partition
             )
-        return cls(base, {spec_id: tuple(each.values()) for spec_id, each in found.items()})
+        return cls(
+            base, {spec_id: tuple(partitions.values()) for spec_id, partitions in by_spec.items()}
+        )
 
     def may_hold(self, manifest: ManifestFile) -> bool:
         """Return whether a manifest has the spec of one of the partitions."""
@@ -149,12 +151,14 @@ class Partitions:
         if not fields:
             return np.ones(entries.num_rows, np.bool_)
         columns = [
-            to_array(field.field_type, [values[place] for values in tuples])
-            for place, field in enumerate(fields)
+            to_array(field.field_type, [values[index] for values in tuples])
+            for index, field in enumerate(fields)
         ]
-        wanted = pa.StructArray.from_arrays(columns, [str(field.field_id) for field in fields])
-        numbering, _ = partition_codes(wanted)
-        codes = numbering.codes(whole(entries.column("partition")))
+        wanted_tuples = pa.StructArray.from_arrays(
+            columns, [str(field.field_id) for field in fields]
+        )
+        numbering, _ = partition_codes(wanted_tuples)
+        codes = numbering.codes(combined(entries.column("partition")))
         return np.asarray(codes != NOT_THERE, np.bool_)
 
 
@@ -212,10 +216,10 @@ def row_matches(
     if not rows:
         return may, must
     pruning = _pruning(base, manifest.partition_spec_id, bound)
-    rests, number = pruning.residuals(whole(entries.column("partition")))
+    rests, number = pruning.residuals(combined(entries.column("partition")))
     statistics = None
-    for place, rest in enumerate(rests):
-        members = number == place
+    for index, rest in enumerate(rests):
+        members = number == index
         if isinstance(rest, Constant):
             may[members] = must[members] = rest.value
             continue
@@ -232,11 +236,11 @@ def _pruning(base: TableMetadata, spec_id: int, bound: Bound) -> SpecPruning:
     return spec_pruning(bound, spec, tuple_type(base, spec_id), base.schema)
 
 
-def whole(column: Any) -> Any:
+def combined(column: Any) -> Any:
     """Return a column as one array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _mask(column: Any) -> Mask:
-    mask: Mask = whole(column).to_numpy(zero_copy_only=False).astype(np.bool_)
+    mask: Mask = combined(column).to_numpy(zero_copy_only=False).astype(np.bool_)
     return mask

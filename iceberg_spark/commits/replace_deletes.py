@@ -16,7 +16,7 @@ from iceberg_spark.commits.conflicts import (
 from iceberg_spark.commits.manifest_filter import check_all_removed
 from iceberg_spark.commits.new_manifests import data_files_of
 from iceberg_spark.commits.removed_entries import Paths
-from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
+from iceberg_spark.commits.snapshot_change import FileChange, FileChanges, Removed
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import (
@@ -83,12 +83,12 @@ class ReplaceDeletes:
         for file, number in _added_data(history):
             for delete, deletes_below in self._equality:
                 everywhere = base.partition_specs[delete.partition_spec_id].is_unpartitioned
-                same = _place(file) == _place(delete)
+                same = _partition(file) == _partition(delete)
                 if number < deletes_below and (everywhere or same):
                     raise ValidationException(
                         f"Data file {file.file_path} was added meanwhile with rows that are older "
                         f"than equality deletes {delete.file_path}, which still apply to it: "
-                        "convert them anew"
+                        "convert them again"
                     )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
@@ -98,7 +98,7 @@ class ReplaceDeletes:
         def check(removed: Removed) -> None:
             check_all_removed(gone, removed)
 
-        wanted = Wanted(
+        changes = FileChanges(
             added=self._added,
             data=[],
             deletes=[gone] if self._removed else [],
@@ -106,14 +106,14 @@ class ReplaceDeletes:
             check=check,
             delete_sequence_numbers=self._numbers,
         )
-        return self._change.prepare(base, io, wanted)
+        return self._change.prepare(base, io, changes)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""
         self._change.clean_up(io, committed)
 
 
-def _place(file: DataFile) -> tuple[int, tuple[object, ...]]:
+def _partition(file: DataFile) -> tuple[int, tuple[object, ...]]:
     return file.partition_spec_id, partition_key(file.partition)
 
 

@@ -16,7 +16,7 @@ from iceberg_spark.commits.conflicts import (
     refuse_removed_data_files,
 )
 from iceberg_spark.commits.removed_entries import Everything, Mask, Partitions, Selection
-from iceberg_spark.commits.snapshot_change import FileChange, Wanted
+from iceberg_spark.commits.snapshot_change import FileChange, FileChanges
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
@@ -79,14 +79,14 @@ class ReplacePartitions:
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that replace the partitions on this base."""
         selection = self._selection(base)
-        wanted = Wanted(
+        changes = FileChanges(
             added=self._files,
             data=(selection,),
             deletes=(selection,),
             operation=lambda _: Operation.OVERWRITE,
             summary={REPLACE_PARTITIONS: "true"},
         )
-        return self._change.prepare(base, io, wanted)
+        return self._change.prepare(base, io, changes)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""

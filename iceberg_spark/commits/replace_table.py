@@ -1,4 +1,4 @@
-"""Make a table anew under its name, its history kept (Java: TableMetadata.buildReplacement)."""
+"""Replace a table under its name, its history kept (Java: TableMetadata.buildReplacement)."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class ReplaceTable:
         if _definition(base) != self._planned:
             raise ValidationException(
                 f"{base.location} got other columns or another partitioning by another commit "
-                "meanwhile: replace it anew"
+                "meanwhile: replace it again"
             )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
-        """Return the updates that define the table anew. Raises InvalidSchemaError."""
+        """Return the updates that define the table again. Raises InvalidSchemaError."""
         properties = dict(self._properties)
         updates: list[TableUpdate] = []
         if FORMAT_VERSION in properties:
@@ -116,15 +116,15 @@ def _with_known_ids(spec: PartitionSpec, base: TableMetadata) -> PartitionSpec:
     """
     if base.rules.needs_sequential_partition_ids:
         return _behind_former_fields(spec, base)
-    known = {
+    ids_by_term = {
         (part.source_ids, str(part.transform)): part.field_id
-        for each in base.partition_specs.values()
-        for part in each.fields
+        for spec in base.partition_specs.values()
+        for part in spec.fields
     }
     fields: list[PartitionField] = []
     last = base.last_partition_id
     for part in spec.fields:
-        field_id = known.get((part.source_ids, str(part.transform)))
+        field_id = ids_by_term.get((part.source_ids, str(part.transform)))
         if field_id is None:
             last += 1
             field_id = last

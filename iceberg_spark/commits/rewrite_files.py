@@ -8,7 +8,7 @@ from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.conflicts import history_since, refuse_new_deletes_for
 from iceberg_spark.commits.manifest_filter import check_all_removed, check_row_ids
 from iceberg_spark.commits.removed_entries import Paths, Selection
-from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
+from iceberg_spark.commits.snapshot_change import FileChange, FileChanges, Removed
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
@@ -59,7 +59,7 @@ class RewriteFiles:
 
         selections: list[Selection] = [data] if self._data else []
         others: list[Selection] = [deletes] if self._deletes else []
-        wanted = Wanted(
+        changes = FileChanges(
             added=self._add,
             data=selections,
             deletes=others,
@@ -67,7 +67,7 @@ class RewriteFiles:
             check=check,
             data_sequence_number=self._data_sequence_number,
         )
-        return self._change.prepare(base, io, wanted)
+        return self._change.prepare(base, io, changes)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""

@@ -1,4 +1,4 @@
-"""Write manifests anew, sorted by partition and of an even size; no file is added or removed.
+"""Rewrite manifests, sorted by partition and of an even size; no file is added or removed.
 
 Source: Java's RewriteManifestsSparkAction and BaseRewriteManifests. Each entry keeps its snapshot
 id, its sequence numbers and its first row id.
@@ -52,14 +52,16 @@ class Rewritten:
 
     def fits(self, manifests: Sequence[ManifestFile]) -> bool:
         """Return whether all that went is still there, read as it was."""
-        return {one.version for one in self.before} <= {one.version for one in manifests}
+        return {manifest.version for manifest in self.before} <= {
+            manifest.version for manifest in manifests
+        }
 
 
 class RewriteManifests:
     """Rewrite the manifests of one partition spec, of data and of deletes, sorted by partition.
 
     `spec_id` is the table's own without it, `sort_by` names fields of the spec, all of them without
-    it. A retry keeps what it wrote where only other manifests came; else it starts anew. Memory:
+    it. A retry keeps what it wrote where only other manifests came; else it starts again. Memory:
     the entries of the manifests of one content, 1 to 2 KB a file with statistics.
     """
 
@@ -80,8 +82,8 @@ class RewriteManifests:
         """What the last try rewrote."""
         done = [self._done[content] for content in sorted(self._done)]
         return Rewritten(
-            tuple(one for each in done for one in each.before),
-            tuple(one for each in done for one in each.after),
+            tuple(manifest for rewritten in done for manifest in rewritten.before),
+            tuple(manifest for rewritten in done for manifest in rewritten.after),
         )
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
@@ -98,16 +100,16 @@ class RewriteManifests:
         self._use_for(base, io)
         manifests: list[ManifestFile] = []
         for content in ManifestContent:
-            those = [one for one in every if one.content is content]
-            chosen = [one for one in those if one.partition_spec_id == spec_id]
+            those = [manifest for manifest in every if manifest.content is content]
+            chosen = [manifest for manifest in those if manifest.partition_spec_id == spec_id]
             done = self._rewritten(base, io, content, chosen, keys)
-            gone = {one.manifest_path for one in done.before}
-            kept = [one for one in those if one.manifest_path not in gone]
-            manifests += [*done.after, *kept]
+            gone = {manifest.manifest_path for manifest in done.before}
+            untouched = [manifest for manifest in those if manifest.manifest_path not in gone]
+            manifests += [*done.after, *untouched]
         result = self.result
         if not result.before:
             return ActionCommit(())
-        count = sum(one.existing_files_count or 0 for one in result.after)
+        count = sum(manifest.existing_files_count or 0 for manifest in result.after)
         summary = {"entries-processed": str(count)}
         return self._producer.produce(
             base, io, Operation.REPLACE, manifests, added=(), summary=summary
@@ -136,19 +138,19 @@ class RewriteManifests:
         if done is not None:
             self._producer.drop(io, done.after)
         target = positive_property(base.properties, MANIFEST_TARGET_SIZE_BYTES)
-        count = -(-sum(one.manifest_length for one in chosen) // target)
+        count = -(-sum(manifest.manifest_length for manifest in chosen) // target)
         if not chosen or (count == 1 and len(chosen) == 1):
-            found = Rewritten()
+            rewritten = Rewritten()
         else:
             entries = _sorted(_live_entries(io, base, chosen), keys)
             needed = -(-self._estimated_bytes(base, entries, chosen[0]) // target)
             parts = _parts(entries, min(count, needed))
             with ThreadPoolExecutor(PLANNING.manifest_readers, "manifests") as pool:
                 after = list(pool.map(lambda part: self._write(base, io, part, chosen[0]), parts))
-            found = Rewritten(tuple(chosen), tuple(after))
-            _check_counts(found)
-        self._done[content] = found
-        return found
+            rewritten = Rewritten(tuple(chosen), tuple(after))
+            _check_counts(rewritten)
+        self._done[content] = rewritten
+        return rewritten
 
     def _estimated_bytes(self, base: TableMetadata, entries: Table, like: ManifestFile) -> int:
         """Return the bytes of all entries in one manifest, by those of the first ones.
@@ -176,8 +178,8 @@ def _keys(base: TableMetadata, spec_id: int, sort_by: Sequence[str]) -> tuple[in
     """Return the places in the partition tuple to sort by."""
     spec = base.partition_specs.get(spec_id)
     if spec is None:
-        known = ", ".join(str(each) for each in base.partition_specs)
-        raise InvalidInputError(f"The table has no partition spec {spec_id}; it has: {known}")
+        spec_ids = ", ".join(str(number) for number in base.partition_specs)
+        raise InvalidInputError(f"The table has no partition spec {spec_id}; it has: {spec_ids}")
     names = [field.name for field in spec.fields]
     for name in sort_by:
         if name not in names:
@@ -193,8 +195,8 @@ def _live_entries(io: FileIO, base: TableMetadata, manifests: Sequence[ManifestF
 
     def live(manifest: ManifestFile) -> Table:
         entries = read_manifest(io, manifest, kind, cache=_UNCACHED)
-        kept = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
-        return entries.filter(kept)
+        is_live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
+        return entries.filter(is_live)
 
     every = pa.concat_tables(read_ahead(live, manifests))
     return with_status(every, [int(ManifestEntryStatus.EXISTING)] * every.num_rows)
@@ -208,7 +210,7 @@ def _sorted(entries: Table, keys: Sequence[int]) -> Table:
     columns: list[Any] = []
     for key in keys:
         columns += [pc.is_valid(children[key]), _sortable(children[key])]
-    names = [str(at) for at in range(len(columns))]
+    names = [str(index) for index in range(len(columns))]
     order = pc.sort_indices(
         pa.table(columns, names), sort_keys=[(name, "ascending") for name in names]
     )
@@ -222,8 +224,8 @@ def _sortable(values: Any) -> Any:
 def _parts(entries: Table, count: int) -> Iterator[Table]:
     """Yield runs of entries, equal but for one."""
     rows = entries.num_rows
-    for at in range(count):
-        start, end = rows * at // count, rows * (at + 1) // count
+    for index in range(count):
+        start, end = rows * index // count, rows * (index + 1) // count
         if end > start:
             yield entries.slice(start, end - start)
 
@@ -231,10 +233,13 @@ def _parts(entries: Table, count: int) -> Iterator[Table]:
 def _check_counts(done: Rewritten) -> None:
     """Refuse to land when a file was lost or doubled on the way (as Java does)."""
     before, after = (
-        sum((one.added_files_count or 0) + (one.existing_files_count or 0) for one in each)
-        for each in (done.before, done.after)
+        sum(
+            (manifest.added_files_count or 0) + (manifest.existing_files_count or 0)
+            for manifest in manifests
+        )
+        for manifests in (done.before, done.after)
     )
-    counted = all(one.added_files_count is not None for one in done.before)
+    counted = all(manifest.added_files_count is not None for manifest in done.before)
     if counted and before != after:
         raise ValidationException(
             f"Manifests with {before:,} live files by their list hold {after:,}: the list of "

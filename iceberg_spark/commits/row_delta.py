@@ -17,7 +17,7 @@ from iceberg_spark.commits.conflicts import (
 from iceberg_spark.commits.manifest_filter import check_all_removed, check_row_ids
 from iceberg_spark.commits.overtaken_vectors import MergeVectors, NewDeletes, OvertakenVectors
 from iceberg_spark.commits.removed_entries import Paths, Selection
-from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
+from iceberg_spark.commits.snapshot_change import FileChange, FileChanges, Removed
 from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
@@ -114,14 +114,14 @@ class RowDelta:
 
         data: list[Selection] = [gone_data] if self._remove_data else []
         deletes: list[Selection] = [gone_deletes] if now.removed else []
-        wanted = Wanted(
+        changes = FileChanges(
             added=(*self._data, *now.added),
             data=data,
             deletes=deletes,
             operation=self._operation,
             check=check,
         )
-        return self._change.prepare(base, io, wanted)
+        return self._change.prepare(base, io, changes)
 
     def _check_row_ids(self, base: TableMetadata) -> None:
         """Refuse updated rows whose row ids are not those that the change read.

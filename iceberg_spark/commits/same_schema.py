@@ -13,7 +13,7 @@ class SameSchema:
     """Refuse a table whose schema is another than the one that a change was planned on.
 
     For changes that are planned without a look at the newest version: a column that was renamed
-    or made anew since would get values of another. A server is asked to look, too.
+    or created again since would get values of another. A server is asked to look, too.
     """
 
     __slots__ = ("schema_id",)
@@ -25,7 +25,7 @@ class SameSchema:
         """Raise InvalidSchemaError where the schema is another."""
         if base.current_schema_id != self.schema_id:
             raise InvalidSchemaError(
-                f"{base.location} got other columns meanwhile: plan the change anew"
+                f"{base.location} got other columns meanwhile: plan the change again"
             )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (a check)

@@ -40,11 +40,11 @@ class SetSchema:
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
         """Refuse a table whose schema has changed since."""
-        found = (base.current_schema_id, base.last_column_id)
-        if found != (self._schema_id, self._last_column_id):
+        current = (base.current_schema_id, base.last_column_id)
+        if current != (self._schema_id, self._last_column_id):
             raise ValidationException(
                 f"The schema of {base.location} was changed by another commit: it is schema "
-                f"{found[0]} now, this change was made for {self._schema_id}; plan the change anew"
+                f"{current[0]} now, this change was planned on {self._schema_id}; plan it again"
             )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)

@@ -35,12 +35,12 @@ class SetSpec:
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
         """Refuse a table whose partitioning has changed since."""
-        found = (base.default_spec_id, base.last_partition_id)
-        if found != (self._spec_id, self._last_partition_id):
+        current = (base.default_spec_id, base.last_partition_id)
+        if current != (self._spec_id, self._last_partition_id):
             raise ValidationException(
                 f"The partitioning of {base.location} was changed by another commit: its default "
-                f"is spec {found[0]} now, this change was made for {self._spec_id}; plan the "
-                "change anew"
+                f"is spec {current[0]} now, this change was made for {self._spec_id}; plan the "
+                "change again"
             )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)

@@ -22,7 +22,7 @@ Removed = Sequence[DataFile]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FileChanges:
     """What one try is to do: files in, files out, and how the snapshot is called.
 
     `check` sees the removed files before anything is listed; `operation` names the snapshot by
@@ -62,36 +62,36 @@ class FileChange:
         self.producer = SnapshotProducer(branch, snapshot_properties, creates_branch=creates_branch)
         self._written = WrittenManifests()
 
-    def prepare(self, base: TableMetadata, io: FileIO, wanted: Wanted) -> ActionCommit:
+    def prepare(self, base: TableMetadata, io: FileIO, changes: FileChanges) -> ActionCommit:
         """Return the updates of the change; none when it adds and removes nothing."""
         earlier = self.producer.parent_manifests(base, io)
-        check_new_files(base, wanted.added)  # at each try: the table may have been upgraded
+        check_new_files(base, changes.added)  # at each try: the table may have been upgraded
         self._written.use_for(base)
-        if wanted.has_new_rows:
+        if changes.has_new_rows:
             self._written.check_required_columns(base)
         data = remove_files(
             self.producer,
             base,
             io,
             _of(earlier, ManifestContent.DATA),
-            wanted.data,
+            changes.data,
             self._written.filtered,
         )
         vectors = (VectorsOf.of(data.removed),) if base.rules.has_deletion_vectors else ()
-        least = _least_number(base, data.manifests, wanted) if data.removed else 0
+        least = _least_number(base, data.manifests, changes) if data.removed else 0
         deletes = remove_files(
             self.producer,
             base,
             io,
             _of(earlier, ManifestContent.DELETES),
-            (*wanted.deletes, *vectors, OlderDeletes(least)),
+            (*changes.deletes, *vectors, OlderDeletes(least)),
             self._written.filtered_deletes.setdefault(least, FilteredManifests()),
         )
         removed = (*data.removed, *deletes.removed)
-        wanted.check(removed)
-        if not removed and not wanted.added:
+        changes.check(removed)
+        if not removed and not changes.added:
             return ActionCommit(())
-        added = self._write_added(base, io, wanted)
+        added = self._write_added(base, io, changes)
         manifests = (
             *self._finish(base, io, ManifestContent.DATA, added, data.manifests),
             *self._finish(base, io, ManifestContent.DELETES, added, deletes.manifests),
@@ -99,24 +99,24 @@ class FileChange:
         return self.producer.produce(
             base,
             io,
-            wanted.operation(removed),
+            changes.operation(removed),
             manifests,
-            added=wanted.added,
+            added=changes.added,
             removed=removed,
-            summary=wanted.summary,
+            summary=changes.summary,
         )
 
     def _write_added(
-        self, base: TableMetadata, io: FileIO, wanted: Wanted
+        self, base: TableMetadata, io: FileIO, changes: FileChanges
     ) -> tuple[ManifestFile, ...]:
         if self._written.added is None:
             self._written.added = write_added(
                 self.producer,
                 base,
                 io,
-                wanted.added,
-                data_sequence_number=wanted.data_sequence_number,
-                delete_sequence_numbers=wanted.delete_sequence_numbers,
+                changes.added,
+                data_sequence_number=changes.data_sequence_number,
+                delete_sequence_numbers=changes.delete_sequence_numbers,
             )
         return self._written.added
 
@@ -126,13 +126,13 @@ class FileChange:
         io: FileIO,
         content: ManifestContent,
         added: Iterable[ManifestFile],
-        kept: Iterable[ManifestFile],
+        existing: Iterable[ManifestFile],
     ) -> tuple[ManifestFile, ...]:
         """Put new manifests before old ones, leave out those without a live file, and merge."""
         ours = self.producer.snapshot_id(base)
         every = [
             manifest
-            for manifest in (*_of(added, content), *kept)
+            for manifest in (*_of(added, content), *existing)
             if manifest.may_have_live_files or manifest.added_snapshot_id == ours
         ]
         return merge_manifests(self.producer, base, io, every, self._written.merged)
@@ -146,17 +146,21 @@ class FileChange:
         self.producer.clean_up(io, committed)
 
 
-def _least_number(base: TableMetadata, kept: Iterable[ManifestFile], wanted: Wanted) -> int:
+def _least_number(
+    base: TableMetadata, manifests: Iterable[ManifestFile], changes: FileChanges
+) -> int:
     """Return a number that no data file's data sequence number will be below."""
     numbers = [
-        base.last_sequence_number if one.min_sequence_number is None else one.min_sequence_number
-        for one in kept
-        if one.may_have_live_files
+        base.last_sequence_number
+        if manifest.min_sequence_number is None
+        else manifest.min_sequence_number
+        for manifest in manifests
+        if manifest.may_have_live_files
     ]
-    if wanted.has_new_rows:
+    if changes.has_new_rows:
         of_commit = base.last_sequence_number
-        given = wanted.data_sequence_number  # 0 is one: of files that version 1 had
-        numbers.append(of_commit if given is None else given)
+        number = changes.data_sequence_number  # 0 is one: of files that version 1 had
+        numbers.append(of_commit if number is None else number)
     return min([base.last_sequence_number, *numbers])
 
 

@@ -2,7 +2,7 @@
 
 It has one id and one uuid from the first try on, so that manifests written for an older base can
 be used again: their entries inherit the sequence number from the manifest list, and only that is
-written anew (specification: "Sequence Number Inheritance").
+rewritten (specification: "Sequence Number Inheritance").
 """
 
 from __future__ import annotations
@@ -134,9 +134,11 @@ class SnapshotProducer:
         if ref is None and self._creates_branch:
             return None
         if ref is None and self.branch != MAIN_BRANCH:
-            known = ", ".join(name for name, each in base.refs.items() if each.is_branch)
+            branches = ", ".join(
+                name for name, candidate in base.refs.items() if candidate.is_branch
+            )
             raise NoSuchSnapshotError(
-                f"No branch '{self.branch}' in {base.location}; it has: {known or MAIN_BRANCH}. "
+                f"No branch '{self.branch}' in {base.location}; it has: {branches or MAIN_BRANCH}. "
                 "Create it before writing to it"
             )
         return base.branch_head(self.branch)
@@ -186,7 +188,7 @@ class SnapshotProducer:
         name = f"snap-{snapshot_id}-{next(self._attempts)}-{self.commit_uuid}.avro"
         path = self._new_path(base, io, name)
         counts = _file_counts(base, added, removed)
-        told = {
+        full_summary = {
             "operation": str(operation),
             **self._properties,
             **(summary or {}),
@@ -200,7 +202,7 @@ class SnapshotProducer:
             manifest_list=path,
             parent_snapshot_id=head.snapshot_id if head else None,
             sequence_number=_next_sequence_number(base),
-            summary=told,
+            summary=full_summary,
             schema_id=base.current_schema_id,
         )
         listed = tuple(_with_counts(base, io, manifest) for manifest in manifests)
@@ -236,17 +238,21 @@ class SnapshotProducer:
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove what was written and isn't used by the committed snapshot."""
         used: set[str] = set()
-        found = committed.snapshots.get(self._snapshot_id or 0) if committed else None
-        if found is not None and found.manifest_list is not None:
-            listed = self._lists.get(found.manifest_list, ())
-            used = {found.manifest_list, *(each.manifest_path for each in listed)}
+        snapshot = committed.snapshots.get(self._snapshot_id or 0) if committed else None
+        if snapshot is not None and snapshot.manifest_list is not None:
+            listed = self._lists.get(snapshot.manifest_list, ())
+            used = {snapshot.manifest_list, *(manifest.manifest_path for manifest in listed)}
         unused = self._owned - used
         self._owned -= unused
         io.delete_many(sorted(unused))
 
     def drop(self, io: FileIO, manifests: Iterable[ManifestFile]) -> None:
         """Remove manifests of an earlier try that no later one can use."""
-        paths = [each.manifest_path for each in manifests if each.manifest_path in self._owned]
+        paths = [
+            manifest.manifest_path
+            for manifest in manifests
+            if manifest.manifest_path in self._owned
+        ]
         self._owned.difference_update(paths)
         remove_written(io, paths)
 
@@ -308,8 +314,8 @@ def _manifest_counts(
     before: Iterable[ManifestFile], after: Iterable[ManifestFile]
 ) -> dict[str, str]:
     """Return how many manifests were written, kept and replaced (specification: "Metrics")."""
-    old = {each.manifest_path for each in before}
-    new = {each.manifest_path for each in after}
+    old = {manifest.manifest_path for manifest in before}
+    new = {manifest.manifest_path for manifest in after}
     return {
         "manifests-created": str(len(new - old)),
         "manifests-kept": str(len(new & old)),

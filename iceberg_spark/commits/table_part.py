@@ -16,11 +16,11 @@ from iceberg_spark.spec.requirements import TableRequirement
 from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
 
 
-def check_same_table(found: LoadedTable, uuid: str) -> None:
+def check_same_table(table: LoadedTable, uuid: str) -> None:
     """Raise ValidationException where a table is not the one that was planned on."""
-    if found.metadata.table_uuid != uuid:
+    if table.metadata.table_uuid != uuid:
         raise ValidationException(
-            f"{found.identifier} is another table by now, it was dropped and created again "
+            f"{table.identifier} is another table by now, it was dropped and created again "
             "(its uuid differs): load it to change it"
         )
 
@@ -71,15 +71,15 @@ class TablePart:
         updates = self.creation if base is None else ()
         metadata = apply(base, updates, now_ms=now_ms) if base is None else base
         start = metadata
-        asked: list[TableRequirement] = []
+        requirements: list[TableRequirement] = []
         for action in self.actions:
             if base is not None:
                 action.validate(with_staged_refs(base, metadata), self.io)
             prepared = action.prepare(metadata, self.io)
             metadata = apply(metadata, prepared.updates, now_ms=now_ms)
             updates = (*updates, *prepared.updates)
-            asked += prepared.requirements
-        self.requirements = tuple(asked)
+            requirements += prepared.requirements
+        self.requirements = tuple(requirements)
         self.updates = () if metadata is start and base is not None else updates
 
     def change(self) -> TableChange:
@@ -94,11 +94,15 @@ class TablePart:
 
         None for changes that leave no such mark.
         """
-        made = [update.uuid for update in self.updates if isinstance(update, AssignUuid)]
-        ids = [one.snapshot.snapshot_id for one in self.updates if isinstance(one, AddSnapshot)]
-        if not made and not ids:
+        uuids = [update.uuid for update in self.updates if isinstance(update, AssignUuid)]
+        ids = [
+            update.snapshot.snapshot_id
+            for update in self.updates
+            if isinstance(update, AddSnapshot)
+        ]
+        if not uuids and not ids:
             return None
         there = table.metadata.snapshots
-        return all(one == table.metadata.table_uuid for one in made) and all(
-            one in there for one in ids
+        return all(uuid == table.metadata.table_uuid for uuid in uuids) and all(
+            snapshot_id in there for snapshot_id in ids
         )

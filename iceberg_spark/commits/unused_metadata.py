@@ -16,20 +16,20 @@ from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.updates import RemovePartitionSpecs, RemoveSchemas, TableUpdate
 
-_ASKED = ("partition_spec_id", "content", "added_files_count", "existing_files_count")
+_COLUMNS = ("partition_spec_id", "content", "added_files_count", "existing_files_count")
 
 
 def unused_metadata(
-    base: TableMetadata, kept: Collection[int], io: FileIO
+    base: TableMetadata, snapshot_ids: Collection[int], io: FileIO
 ) -> tuple[TableUpdate, ...]:
-    """Return the updates that remove what the snapshots `kept` do not need."""
+    """Return the updates that remove what the snapshots `snapshot_ids` do not need."""
     if len(base.partition_specs) == len(base.schemas) == 1:
         return ()
     specs, has_deletes = {base.default_spec_id}, False
     schemas = {base.current_schema_id}
-    for number in kept:
+    for number in snapshot_ids:
         snapshot = base.snapshots[number]
-        listed = read_manifest_list_columns(io, snapshot, base, _ASKED)
+        listed = read_manifest_list_columns(io, snapshot, base, _COLUMNS)
         specs.update(listed.column("partition_spec_id").to_pylist())
         has_deletes |= _has_live_deletes(listed)
         if snapshot.schema_id is not None:
@@ -46,7 +46,7 @@ def unused_metadata(
 
 def _has_live_deletes(listed: pa.Table) -> bool:
     """Return whether some manifest may have a delete file; counts are null where not known."""
-    columns = (listed.column(name).to_pylist() for name in _ASKED[1:])
+    columns = (listed.column(name).to_pylist() for name in _COLUMNS[1:])
     return any(
         content == ManifestContent.DELETES and (added != 0 or existing != 0)
         for content, added, existing in zip(*columns, strict=True)
@@ -55,8 +55,8 @@ def _has_live_deletes(listed: pa.Table) -> bool:
 
 def _unneeded(base: TableMetadata, used: Collection[int], specs: Collection[int]) -> list[int]:
     """Return the other schemas, but for those that alone have a source of a partition field."""
-    kept = [base.schemas[number] for number in used if number in base.schemas]
-    known = {each for schema in kept for each in schema.field_ids}
+    used_schemas = [base.schemas[number] for number in used if number in base.schemas]
+    field_ids = {field_id for schema in used_schemas for field_id in schema.field_ids}
     sources = {
         source
         for number in specs
@@ -66,5 +66,5 @@ def _unneeded(base: TableMetadata, used: Collection[int], specs: Collection[int]
     return [
         number
         for number, schema in base.schemas.items()
-        if number not in used and not (sources - known) & set(schema.field_ids)
+        if number not in used and not (sources - field_ids) & set(schema.field_ids)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.commits.commit import Handover
+from iceberg_spark.commits.commit import CommitState
 from iceberg_spark.maintenance.compact import Compaction
 from iceberg_spark.maintenance.compaction import run_here
 from iceberg_spark.maintenance.layout import layout
@@ -36,7 +36,7 @@ def compact_after(catalog: Catalog, before: LoadedTable | None, written: LoadedT
     except Exception:  # noqa: BLE001 (Spark's errors and bugs too: the write has landed)
         _log.warning("The compaction after a write to %s failed", written.identifier, exc_info=True)
     except BaseException as error:
-        raise Handover(may_have_landed=True, landed=True).unknown(error) from error
+        raise CommitState(may_have_landed=True, landed=True).unknown(error) from error
 
 
 def small_pass(catalog: Catalog, loaded: LoadedTable) -> Compaction:

@@ -59,7 +59,7 @@ class DeleteCarrier:
                 found[task.file_path] = positions
         if found and any(piece.runs is None for piece in group.pieces):
             raise ValidationException(
-                f"Rows of {min(found)} were deleted while it was sorted anew or its rows went to "
+                f"Rows of {min(found)} were deleted while it was sorted again or its rows went to "
                 "several partitions, so that it is not known where they are"
             )
         return found

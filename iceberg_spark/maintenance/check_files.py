@@ -32,7 +32,7 @@ CHECKED = (
 class FirstRowIds:
     """The row ids that data files begin with, by path, and the commits that listed the files.
 
-    A file that is listed anew by a later commit has new rows.
+    A file that is listed again by a later commit has new rows.
     """
 
     paths: Any

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, commit
 from iceberg_spark.commits.compact_files import CompactFiles
 from iceberg_spark.commits.table_part import load_newest
 from iceberg_spark.errors import (
@@ -66,7 +66,7 @@ class Compaction:
 
     `loaded` is the table as of the last commit. With `most_bytes` only the first groups are
     rewritten, which have no more of them. Groups that others changed meanwhile are planned
-    anew alone, some times over. `failed` are files of groups that were given up with partial
+    again alone, some times over. `failed` are files of groups that were given up with partial
     progress.
     """
 
@@ -89,7 +89,7 @@ class Compaction:
         """Compact. Raises what planning, writing and committing raise.
 
         Nothing landed then, save with partial progress, and commits before the one that failed
-        where groups had to be planned anew.
+        where groups had to be planned again.
         """
         planned = plan_compaction(self.loaded.metadata, self.loaded.io, self.request)
         if planned is None or not planned.groups:
@@ -127,7 +127,7 @@ class Compaction:
             ) from last
 
     def _land(self, work: CompactionWork, groups: Sequence[PlannedGroup]) -> None:
-        """Rewrite and commit groups; those that others changed are planned and rewritten anew."""
+        """Rewrite and commit groups; those that others changed are planned and rewritten again."""
         waiting = tuple(groups)
         for turn in range(COMPACTING.rounds + 1):
             written = self._rewrite(work, waiting)
@@ -208,7 +208,7 @@ class Compaction:
             branch=self.request.branch,
         )
         conflict: ValidationException | None = None
-        with removed_unless_committed(self.loaded.io, files_of(groups)) as handover:
+        with CleanupOnFailure(self.loaded.io, files_of(groups)) as handover:
             try:
                 self.loaded = commit(
                     self.catalog, self.loaded.identifier, action, self.loaded, handover=handover
@@ -243,7 +243,7 @@ class Compaction:
     def _anew(
         self, work: CompactionWork, groups: Sequence[WrittenGroup]
     ) -> tuple[CompactionWork, tuple[PlannedGroup, ...]]:
-        """Plan groups anew, each with those of its files that are still there."""
+        """Plan groups again, each with those of its files that are still there."""
         self.loaded = load_newest(self.catalog, self.loaded)
         self.planned_again += len(groups)
         found: list[PlannedGroup] = []

@@ -94,7 +94,7 @@ class CompactionWork:
     options: RewriteOptions
 
     def rewrite(self, io: FileIO, piece: Piece, task: TaskId) -> WrittenPiece:
-        """Read a piece's rows and write them anew; on an error what was written is deleted."""
+        """Read a piece's rows and rewrite them; on an error what was written is deleted."""
         recorder = RunRecorder()
         rows = self._rows(io, piece.tasks, recorder)
         if self.sorts:

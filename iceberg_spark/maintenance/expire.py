@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, commit
 from iceberg_spark.commits.expire_snapshots import ExpireSnapshots, Expiry, check_known
 from iceberg_spark.commits.table_part import load_newest
 from iceberg_spark.errors import IcebergError
@@ -101,7 +101,7 @@ def expire_snapshots(
         deletion.kinds.update(would_go.column("kind").to_pylist())
         return before, _result(before.metadata, after, deletion, files=would_go)
     action = ExpireSnapshots(expiry)
-    with removed_unless_committed(io, ()) as handover:
+    with CleanupOnFailure(io, ()) as handover:
         committed = commit(catalog, before.identifier, action, before, handover=handover)
         base = action.base or before.metadata
         if committed.metadata.snapshots.keys() == base.snapshots.keys():

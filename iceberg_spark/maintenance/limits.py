@@ -60,7 +60,7 @@ class CompactingLimits:
     """Up to so many bytes of data files are rewritten by this process though a session is active:
     its tasks would cost more than the work."""
     rounds: int = 5
-    """How often groups that others changed meanwhile are planned anew."""
+    """How often groups that others changed meanwhile are planned again."""
     z_rows: int = 131_072
     """Rows whose place on a z-order curve is computed at a time."""
 

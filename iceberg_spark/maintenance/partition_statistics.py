@@ -17,7 +17,7 @@ from iceberg_spark.arrow.file_fields import file_fields
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.metadata_file import metadata_location
-from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, commit
 from iceberg_spark.commits.set_statistics import SetSnapshotStatistics
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.formats.data_file import ReadRequest
@@ -70,7 +70,7 @@ def compute_partition_stats(
     kind = _format(metadata)
     name = f"partition-stats-{snapshot.snapshot_id}-{uuid.uuid4()}.{kind.lower()}"
     path = metadata_location(metadata, name)
-    with removed_unless_committed(io, [path]) as handover:
+    with CleanupOnFailure(io, [path]) as handover:
         size = _written(io, path, metadata, kind, schema, rows)
         described = {
             "snapshot-id": snapshot.snapshot_id,

@@ -175,7 +175,7 @@ def _first_of_each(table: Table, key: str, schema: Any) -> Table:
 
 
 def _portions(tables: Iterable[Table]) -> Iterator[Any]:
-    """Yield paths, about a million at a time: the set that is looked up in is built anew each."""
+    """Yield paths, about a million at a time: the set that is looked up in is built again each."""
     held: list[Any] = []
     count = 0
     for table in tables:

@@ -36,7 +36,7 @@ _Z_ORDER = ("max-output-size", "var-length-contribution")
 
 
 class Strategy(StrEnum):
-    """How rows are laid out anew, called as Java's runners call themselves."""
+    """How rows are laid out again, called as Java's runners call themselves."""
 
     BIN_PACK = "BIN-PACK"
     SORT = "SORT"

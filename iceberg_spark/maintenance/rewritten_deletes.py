@@ -1,4 +1,4 @@
-"""Minor compaction: which deletes are written anew, by position and of one data file each.
+"""Minor compaction: which deletes are rewritten, by position and of one data file each.
 
 Planning is columns and values of delete files, some 500 bytes each; the work is one task for each
 data file, done by this process or spread over Spark's.

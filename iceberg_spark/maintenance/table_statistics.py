@@ -15,7 +15,7 @@ from iceberg_spark.arrow.theta import ThetaSketch
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.metadata_file import metadata_location
 from iceberg_spark.catalog.write_places import check_write_places
-from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, commit
 from iceberg_spark.commits.set_statistics import SetSnapshotStatistics
 from iceberg_spark.formats.puffin.blobs import ZSTD, NewBlob, PuffinFile
 from iceberg_spark.formats.puffin.write_puffin import write_puffin
@@ -62,7 +62,7 @@ def compute_table_stats(
     plan = plan_sketches(metadata, io, snapshot.snapshot_id, columns)
     sketches = united(run(plan.work, plan.tasks, io), len(plan.fields))
     path = metadata_location(metadata, f"{snapshot.snapshot_id}-{uuid.uuid4()}.stats")
-    with removed_unless_committed(io, [path]) as handover:
+    with CleanupOnFailure(io, [path]) as handover:
         written = write_puffin(io, path, _blobs(plan, sketches, snapshot))
         action = SetSnapshotStatistics(_described(written, snapshot))
         committed = commit(catalog, table.identifier, action, table, handover=handover)

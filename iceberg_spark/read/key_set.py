@@ -1,6 +1,6 @@
 """Sets of keys that whole columns are looked up in.
 
-`pyarrow.compute.is_in` builds its hash anew for every batch: 2.3 s for 500k keys and 10M rows. A
+`pyarrow.compute.is_in` builds its hash again for every batch: 2.3 s for 500k keys and 10M rows. A
 table that is built once takes 0.03 s where numbers lie close together and 0.15 s where not.
 """
 

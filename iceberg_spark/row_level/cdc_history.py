@@ -1,7 +1,7 @@
 """Changes applied to a table that keeps what each key's row was from when to when (type 2).
 
 The rows of a key, with what the ledger has of it, are the changes that made them. Those that come
-are put among them by their sequence, and the rows are made anew: so it doesn't matter in which
+are put among them by their sequence, and the rows are created again: so it doesn't matter in which
 batch a change comes, nor how often. Upserts that change nothing make no row, and deletes that end
 none: both are for the ledger to know, as a change that comes late may fall before them.
 """

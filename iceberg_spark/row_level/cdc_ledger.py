@@ -174,7 +174,7 @@ def _of_head(metadata: TableMetadata, io: FileIO, branch: str) -> Snapshot | Non
         if OF_SNAPSHOT in one.summary
     }
     lineage, last = Lineage(metadata, branch, io), None
-    for each in chain(lineage.kept, lineage.expired() if known else ()):
+    for each in chain(lineage.reachable, lineage.expired() if known else ()):
         if each.snapshot_id in known:
             return known[each.snapshot_id]
         if HAS_LEDGER in each.summary:

@@ -23,7 +23,7 @@ from iceberg_spark.write.new_write import write_context
 class VectorMerger:
     """Merges vectors of a table; holds the positions of one data file.
 
-    With `other_rows` both have to be about other rows: the change writes its own anew elsewhere.
+    With `other_rows` both have to be about other rows: the change writes its own again elsewhere.
     """
 
     metadata: TableMetadata
@@ -62,7 +62,7 @@ class VectorMerger:
         if new.without(newer).count != new.count:
             raise ValidationException(
                 f"Conflict: another commit deleted a row of {one.ours.referenced_data_file} that "
-                "this change writes anew; plan the change anew"
+                "this change rewrites; plan the change again"
             )
 
     def _read(self, file: DataFile) -> PositionSet:
@@ -71,5 +71,5 @@ class VectorMerger:
         except NoSuchFileError as error:  # the one before was replaced, and may have expired
             raise ValidationException(
                 f"Can't tell which rows of {file.referenced_data_file} other commits deleted "
-                f"meanwhile: {file.file_path} is gone; plan the change anew"
+                f"meanwhile: {file.file_path} is gone; plan the change again"
             ) from error

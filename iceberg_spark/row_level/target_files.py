@@ -65,7 +65,7 @@ def target_files(
     With `prove` the files whose partition or metrics prove that all their rows match are set
     apart, and no data file is opened for that (Java: SparkTable.canDeleteWhere). Files without
     a row that `pruned_by` may hold for are left out, and it proves nothing. The files come
-    with all their deletes, for the rows that don't match may be written anew. Raises
+    with all their deletes, for the rows that don't match may be rewritten. Raises
     ValidationException naming a file that is listed twice and would not go as a whole.
     """
     request = ScanRequest(

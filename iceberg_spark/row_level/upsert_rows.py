@@ -64,7 +64,7 @@ class UpsertRows:
             if _spec_of(staged, spec.spec_id) != spec:
                 raise ValidationException(
                     f"Another commit gave {base.location} a partition spec with id {spec.spec_id}, "
-                    "which this upsert wrote deletes under: run it anew"
+                    "which this upsert wrote deletes under: run it again"
                 )
         return ActionCommit((*added, *self._delta.prepare(staged, io).updates))
 
@@ -75,7 +75,7 @@ class UpsertRows:
         if beyond:
             raise ValidationException(
                 f"Another commit wrote data files of {base.location} under partition spec "
-                f"{min(beyond)}, which the deletes of this upsert don't reach: run it anew"
+                f"{min(beyond)}, which the deletes of this upsert don't reach: run it again"
             )
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:

@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
 from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.commits.commit import commit, removed_unless_committed
-from iceberg_spark.commits.made_table import drop_unchanged, dropped_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, commit
+from iceberg_spark.commits.made_table import DropOnFailure, drop_unchanged
 from iceberg_spark.commits.table_part import check_same_table
 from iceberg_spark.errors import (
     AlreadyCommittedException,
@@ -36,8 +36,8 @@ def commit_save(target: TablePlace, plan: SavePlan, files: Sequence[DataFile]) -
     base = after = None
     with (
         suppress(AlreadyCommittedException),
-        removed_unless_committed(io, paths) as handover,
-        dropped_unless_committed(catalog, identifier, plan.created_table, handover),
+        CleanupOnFailure(io, paths) as handover,
+        DropOnFailure(catalog, identifier, plan.created_table, handover),
     ):
         base = None if plan.creation else _loaded(catalog, identifier, plan.uuid)
         actions = plan.actions(io, files)
@@ -85,7 +85,7 @@ def commit_upsert(target: TablePlace, plan: UpsertPlan, files: UpsertedFiles) ->
     catalog, identifier = resolve(target.path, target.storage)
     io = plan.context.write.io
     base = after = None
-    with suppress(AlreadyCommittedException), removed_unless_committed(io, files.paths) as handover:
+    with suppress(AlreadyCommittedException), CleanupOnFailure(io, files.paths) as handover:
         base = _loaded(catalog, identifier, plan.uuid)
         after = commit(catalog, identifier, plan.actions(files), base, handover=handover)
     if after is not None:

@@ -14,7 +14,7 @@ from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.catalog.table_io import table_io, with_chosen_folders
 from iceberg_spark.commits.batch_token import committed_version
-from iceberg_spark.commits.made_table import dropped_unless_committed
+from iceberg_spark.commits.made_table import DropOnFailure
 from iceberg_spark.errors import InvalidOptionError, NoSuchTableError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.save.creation import check_creation_options
@@ -62,7 +62,7 @@ def plan_save(options: WriteOptions, columns: Schema, *, overwrite: bool) -> Sav
         metadata, io = _before_it_is_made(creation, chosen)
     prepared = creation if creation is not None and creation.table is None else None
     created = creation.ours if creation is not None else None
-    with dropped_unless_committed(catalog, identifier, created):
+    with DropOnFailure(catalog, identifier, created):
         plan = SavePlan(
             save_context(metadata, io, options),
             align_options(options),
@@ -180,7 +180,7 @@ def _creation(
         )
 
     new = catalog.stage(identifier, creation)
-    with dropped_unless_committed(catalog, identifier, new.ours):
+    with DropOnFailure(catalog, identifier, new.ours):
         check_free(new.io, new.location, asked=False)
     return new
 

@@ -34,9 +34,9 @@ SOME = ("create", "append")
 
 
 LAST = {
-    ("api/staged_changes.py", "land", "with removed_unless_committed(io, files) as handover:"),
-    ("maintenance/expire.py", "expire_snapshots", "with removed_unless_committed(io, ()) as"),
-    ("api/maintenance.py", "_rewrite_deletes", "with removed_unless_committed(io, [file."),
+    ("api/staged_changes.py", "land", "with CleanupOnFailure(io, files) as handover:"),
+    ("maintenance/expire.py", "expire_snapshots", "with CleanupOnFailure(io, ()) as"),
+    ("api/maintenance.py", "_rewrite_deletes", "with CleanupOnFailure(io, [file."),
     ("commits/commit.py", "__exit__", "if error is None or isinstance(error, Commit"),
     ("commits/commit.py", "__exit__", "return"),
     ("api/table.py", "_take", "self._loaded = loaded"),

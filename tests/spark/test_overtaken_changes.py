@@ -51,7 +51,7 @@ def test_changes_land_after_deletes_of_rows_that_they_do_not_read(
     merge = merge.when_matched_delete("t.v = 0").when_not_matched_insert_all()
     merge.when_not_matched_by_source_delete("t.id = 6").execute()
     ice.load_table(table.location()).delete("id = 7")
-    with pytest.raises(ValidationException, match="plan the change anew"):
+    with pytest.raises(ValidationException, match="plan the change again"):
         late.commit_transaction()  # a row that is not there might have been inserted
 
 

@@ -18,7 +18,7 @@ from iceberg_spark.catalog.chosen_location import moved_location
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.table_io import with_chosen_folders
 from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.commit import commit, removed_unless_committed, stage
+from iceberg_spark.commits.commit import CleanupOnFailure, commit, stage
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.replace_table import ReplaceTable
 from iceberg_spark.engines.write_rows import write_rows
@@ -264,7 +264,7 @@ def _replace(
         engine=options.engine,
         distribution_mode=options.distribution_mode,
     )
-    with removed_unless_committed(base.io, [file.file_path for file in files]) as handover:
+    with CleanupOnFailure(base.io, [file.file_path for file in files]) as handover:
         rows = OverwriteFiles(
             files, replaces_table=True, snapshot_properties=options.snapshot_properties
         )

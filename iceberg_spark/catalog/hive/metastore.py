@@ -89,7 +89,7 @@ class Metastore:
 
 
 class Session:
-    """Calls over one connection, which is made anew after it was cut. For one thread."""
+    """Calls over one connection, which is created again after it was cut. For one thread."""
 
     __slots__ = ("_client", "_line", "_metastore")
 

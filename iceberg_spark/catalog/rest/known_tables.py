@@ -12,7 +12,7 @@ from iceberg_spark.io.file_io import FileIO
 
 _MOST_TABLES = 32
 _FRESH_S = 300.0
-"""How long a table is asked for by its tag: afterwards its credentials are asked for anew too."""
+"""How long a table is asked for by its tag: afterwards its credentials are asked for again too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def reporter(session: RestSession, catalog: str, identifier: str) -> RestReporte
 
 
 class Outbox:
-    """Requests on their way, and the thread that sends them; made anew after a fork."""
+    """Requests on their way, and the thread that sends them; created again after a fork."""
 
     __slots__ = ("_lock", "_process", "_waiting")
 

@@ -42,7 +42,7 @@ class Request:
 
 
 class Transport:
-    """Connections to a server, kept open; safe among threads, and made anew after a fork."""
+    """Connections to a server, kept open; safe among threads, and created again after a fork."""
 
     __slots__ = ("_made_for", "_process", "_settings", "_wire")
 

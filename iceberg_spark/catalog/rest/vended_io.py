@@ -63,7 +63,7 @@ _MadeFrom: TypeAlias = tuple[str, dict[str, str], str, str, FileIO, dict[str, st
 
 
 class VendedIO:
-    """A `FileIO` whose credentials are asked for anew some minutes before they expire."""
+    """A `FileIO` whose credentials are asked for again some minutes before they expire."""
 
     __slots__ = (
         "_ask_at", "_catalog", "_identifier", "_io", "_lock", "_name", "_own", "_place",

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from iceberg_spark.commits.commit import removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.save.commit_save import commit_save, commit_upsert, take_back
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
@@ -95,7 +95,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         io = plan.context.write.io
         try:
             if files.paths:
-                with removed_unless_committed(io, files.paths):
+                with CleanupOnFailure(io, files.paths):
                     refuse_shared_keys(io, keys, self.equality_fields)
                 commit_upsert(self.place, plan, files)
         finally:

@@ -12,7 +12,7 @@ from contextlib import suppress
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from iceberg_spark.commits.commit import removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure
 from iceberg_spark.save.commit_save import commit_upsert
 from iceberg_spark.save.save_plan import TablePlace, UpsertPlan
 from iceberg_spark.spark.datasource.messages import ChangesWritten
@@ -55,7 +55,7 @@ class UpsertWriter(DataSourceArrowWriter):
         keys = [message.keys for message in done]
         io = self.plan.context.write.io
         try:
-            with removed_unless_committed(io, files.paths):
+            with CleanupOnFailure(io, files.paths):
                 refuse_shared_keys(io, keys, self.equality_fields)
             commit_upsert(self.place, self.plan, files)
         finally:

@@ -116,7 +116,7 @@ def test_transactions_and_scans_stay_with_the_version_that_they_began_with(tmp_p
     tx.delete("id in (1, 4)")
     table.refresh()
     assert sorted(scan.to_arrow()["id"].to_pylist()) == [1, 2, 3]
-    with pytest.raises(ValidationException, match="plan the change anew"):
+    with pytest.raises(ValidationException, match="plan the change again"):
         tx.commit_transaction()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.commits.commit import removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure
 from iceberg_spark.errors import (
     CorruptFileError,
     InvalidInputError,
@@ -167,9 +167,9 @@ def test_the_file_is_removed_where_the_snapshot_expires_meanwhile(
         other = ice.load_table(table.location())
         other.overwrite(rows(id=[2], k=["b"]))
         other.maintenance.expire_snapshots(older_than=1 << 60)
-        return removed_unless_committed(*given)
+        return CleanupOnFailure(*given)
 
-    monkeypatch.setattr(table_statistics, "removed_unless_committed", late)
+    monkeypatch.setattr(table_statistics, "CleanupOnFailure", late)
     with pytest.raises(ValidationException, match="expired"):
         table.maintenance.compute_table_stats()
     assert not [one for one in table.io.list(table.location()) if one.path.endswith(".stats")]

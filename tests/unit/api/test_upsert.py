@@ -287,7 +287,7 @@ def test_data_that_came_meanwhile_under_another_spec_is_a_conflict() -> None:
     late.upsert(rows(id=[1], k=["A"]), ["id"])
     evolve(table, other)
     table.append(rows(id=[1], k=["b"]))
-    with pytest.raises(ValidationException, match="run it anew"):
+    with pytest.raises(ValidationException, match="run it again"):
         late.commit_transaction()
     assert live(table.refresh()) == {(1, "a"), (1, "b")}
 

@@ -9,7 +9,7 @@ from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.append import AppendFiles
-from iceberg_spark.commits.commit import RetryPolicy, commit, removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, RetryPolicy, commit
 from iceberg_spark.commits.conflict_scope import Planned
 from iceberg_spark.commits.create_table import create_table
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
@@ -291,7 +291,7 @@ def test_a_creation_that_loses_leaves_the_winner_alone_and_nothing_of_its_own():
 def test_new_data_files_go_unless_the_commit_may_have_landed(error: IcebergError, kept: bool):
     path = f"{new_location()}/data/a.parquet"
     IO.create_if_absent(path, b"rows")
-    with pytest.raises(type(error)), removed_unless_committed(IO, [path]):
+    with pytest.raises(type(error)), CleanupOnFailure(IO, [path]):
         raise error
     assert IO.exists(path) is kept
 

@@ -7,7 +7,7 @@ import pytest
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.commits.append import AppendFiles
-from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.commit import CleanupOnFailure, commit
 from iceberg_spark.commits.create_table import create_table
 from iceberg_spark.errors import (
     CommitFailedException,
@@ -104,7 +104,7 @@ def test_an_interrupt_after_the_hand_over_leaves_the_state_unknown_and_every_fil
     action = AppendFiles([file(table, "a")])
     with (
         pytest.raises(CommitStateUnknownException, match="may have landed") as caught,
-        removed_unless_committed(IO, [path]) as handover,
+        CleanupOnFailure(IO, [path]) as handover,
     ):
         commit(catalog, table.identifier, action, table, handover=handover)
     assert isinstance(caught.value.__cause__, interrupt)
@@ -122,7 +122,7 @@ def test_an_interrupt_after_the_commit_returned_removes_nothing_and_says_that_it
     action = AppendFiles([file(table, "a")])
 
     def append() -> None:
-        with removed_unless_committed(IO, [path]) as handover:
+        with CleanupOnFailure(IO, [path]) as handover:
             commit(CATALOG, table.identifier, action, table, handover=handover)
             raise interrupt
 
@@ -139,7 +139,7 @@ def test_an_interrupt_between_two_tries_comes_after_a_refusal_and_leaves_nothing
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), removed_unless_committed(IO, [path]) as handover:
+    with pytest.raises(KeyboardInterrupt), CleanupOnFailure(IO, [path]) as handover:
         commit(
             Broken(before=CommitFailedException("lost")),
             table.identifier,
@@ -165,7 +165,7 @@ def test_a_store_that_fails_after_the_swap_undoes_nothing(method: str, error: Ba
     path = written(table)
     ended: list[BaseException] = []
     try:
-        with removed_unless_committed(IO, [path]) as handover:
+        with CleanupOnFailure(IO, [path]) as handover:
             commit(
                 breaking(method, error),
                 table.identifier,

@@ -87,7 +87,7 @@ def test_an_update_is_refused_after_a_delete_of_its_row() -> None:
     late, before = renumbered(table, 3), data_files(table)
     table.delete("id in (2, 3)")
     theirs = data_files(table) - before
-    with pytest.raises(ValidationException, match=r"deleted a row of .* writes anew"):
+    with pytest.raises(ValidationException, match=r"deleted a row of .* rewrites"):
         late.land()
     assert ids(table.refresh()) == [1, *range(4, 10)]
     assert theirs <= data_files(table)
@@ -111,7 +111,7 @@ def test_what_reads_rows_that_it_does_not_change_lands_by_isolation(level: str) 
         late.land()
         assert ids(table.refresh()) == [0, 1, 2, *range(5, 10), 103]
         return
-    with pytest.raises(ValidationException, match="plan the change anew"):
+    with pytest.raises(ValidationException, match="plan the change again"):
         late.land()
 
 
@@ -132,7 +132,7 @@ def test_what_was_deleted_by_a_file_that_is_gone_can_not_be_told() -> None:
     vectors = {path for path in data_files(table) if path.endswith(".puffin")}
     (old,) = vectors - live - late.vectors
     table.io.delete(old)
-    with pytest.raises(ValidationException, match="is gone; plan the change anew"):
+    with pytest.raises(ValidationException, match="is gone; plan the change again"):
         late.land()
 
 

@@ -97,7 +97,7 @@ def test_a_definition_that_changed_meanwhile_is_a_conflict() -> None:
     action = replaced(table.metadata)
     wider = schema(("id", "long"), ("region", "string"), ("v", "double"), ("more", "int"))
     run(table, SetSchema(wider, table.metadata))
-    with pytest.raises(ValidationException, match="replace it anew"):
+    with pytest.raises(ValidationException, match="replace it again"):
         run(table, action)
 
 

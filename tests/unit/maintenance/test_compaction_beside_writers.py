@@ -380,7 +380,7 @@ def test_upkeep_of_deletes_is_refused_on_a_branch_that_was_rolled_back_meanwhile
     stale = table._catalog.load(table.identifier)
     action, _ = plan_removal(stale.metadata, stale.io, None)
     again(table).manage_snapshots().rollback_to_snapshot(good.snapshot_id).commit()
-    with pytest.raises(ValidationException, match="plan the change anew"):
+    with pytest.raises(ValidationException, match="plan the change again"):
         commit(table._catalog, table.identifier, action, stale)
     table.refresh()
     assert ids_of(table) == [3, 4, 5, *range(100, 106)]

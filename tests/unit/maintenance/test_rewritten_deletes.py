@@ -146,7 +146,7 @@ def test_a_compaction_that_moved_older_rows_under_the_deletes_stops_a_conversion
         monkeypatch,
         lambda: commit(table._catalog, table.identifier, compaction, again(table)._loaded),
     )
-    with pytest.raises(ValidationException, match="convert them anew"):
+    with pytest.raises(ValidationException, match="convert them again"):
         maintenance.convert_equality_deletes()
     monkeypatch.undo()
     assert live(table.refresh()) == [(1, "a"), (2, "B")]
@@ -160,7 +160,7 @@ def test_a_conversion_stops_a_compaction_that_read_the_rows_before_they_were_del
     compaction = _compacted(again(table))
     table.upsert(rows(id=[2], k=["B"]), ["id"])
     table.maintenance.convert_equality_deletes()
-    with pytest.raises(ValidationException, match="plan the change anew"):
+    with pytest.raises(ValidationException, match="plan the change again"):
         commit(table._catalog, table.identifier, compaction, table._loaded)
     assert live(table.refresh()) == [(1, "a"), (2, "B")]
 

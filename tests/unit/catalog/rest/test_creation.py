@@ -10,7 +10,7 @@ from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.commit import commit
-from iceberg_spark.commits.made_table import dropped_unless_committed
+from iceberg_spark.commits.made_table import DropOnFailure
 from iceberg_spark.errors import (
     CommitStateUnknownException,
     ForbiddenError,
@@ -166,7 +166,7 @@ def made(server: SmallServer) -> tuple[RestCatalog, LoadedTable]:
 def failing(catalog: RestCatalog, error: BaseException) -> None:
     """A save that made its table and fails."""
     new = catalog.stage("db.t", lambda at: new_table_updates(SCHEMA, location=at))
-    with dropped_unless_committed(catalog, "db.t", new.ours):
+    with DropOnFailure(catalog, "db.t", new.ours):
         raise error
 
 
@@ -189,7 +189,7 @@ def test_it_stays_where_somebody_has_changed_it(server: SmallServer):
     catalog = server.catalog()
     new = catalog.stage("db.t", lambda at: new_table_updates(SCHEMA, location=at))
     server.named().load_table("db.t").append(rows(7))
-    with pytest.raises(OSError, match="full"), dropped_unless_committed(catalog, "db.t", new.ours):
+    with pytest.raises(OSError, match="full"), DropOnFailure(catalog, "db.t", new.ours):
         raise OSError("full")
     assert AT in server.tables
 
@@ -199,7 +199,7 @@ def test_it_stays_where_it_is_another_by_now(server: SmallServer):
     new = catalog.stage("db.t", lambda at: new_table_updates(SCHEMA, location=at))
     server.named().drop_table("db.t")
     server.named().create_table("db.t", "id bigint")
-    with pytest.raises(OSError, match="full"), dropped_unless_committed(catalog, "db.t", new.ours):
+    with pytest.raises(OSError, match="full"), DropOnFailure(catalog, "db.t", new.ours):
         raise OSError("full")
     assert AT in server.tables
 
