@@ -114,7 +114,7 @@ def _primitive(column: str, kind: t.IcebergType, value: object) -> Any:
         ):
             return _floating(column, kind, float(literal))
         case t.DecimalType(), float() if math.isfinite(literal):
-            value = Decimal(repr(literal))  # 0.1 means the decimal, not the nearest double
+            literal = Decimal(repr(literal))  # 0.1 means the decimal, not the nearest double
         case _:
             pass
     try:
