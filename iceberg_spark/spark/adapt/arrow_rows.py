@@ -35,8 +35,10 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     that Spark has no type for, InvalidInputError for values that its type can't hold.
     """
     plain = [_plain(name, column) for name, column in zip(table.column_names, table, strict=True)]
-    made = pa.Table.from_arrays(plain, names=table.column_names)
-    return spark.createDataFrame(made, StructType([_spark_field(field) for field in made.schema]))
+    spark_table = pa.Table.from_arrays(plain, names=table.column_names)
+    return spark.createDataFrame(
+        spark_table, StructType([_spark_field(field) for field in spark_table.schema])
+    )
 
 
 def _spark_field(field: pa.Field) -> StructField:
@@ -70,7 +72,7 @@ def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _plain_type(kind: pa.DataType) -> pa.DataType:
     types = pa.types
     if types.is_struct(kind):
-        return pa.struct([each.with_type(_plain_type(each.type)) for each in kind])
+        return pa.struct([field.with_type(_plain_type(field.type)) for field in kind])
     if types.is_map(kind):
         return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):

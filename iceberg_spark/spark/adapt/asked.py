@@ -51,10 +51,11 @@ class Asked:
         SparkTableUtil.determineWriteBranch).
         """
         others = {key: text for key, text in self.options.items() if key.lower() != "branch"}
-        asked = [text for key, text in self.options.items() if key not in others]
-        if any(text != branch for text in asked):
+        branches = [text for key, text in self.options.items() if key not in others]
+        if any(text != branch for text in branches):
             raise InvalidOptionError(
-                f"The name says branch '{branch}', option 'branch' says '{asked[0]}': leave one out"
+                f"The name says branch '{branch}', and the option 'branch' says '{branches[0]}': "
+                "leave one of them out"
             )
         return {**others, "branch": branch}
 

@@ -32,18 +32,18 @@ def spark_batches(
     steps = [_step(field.field_type) for field in schema.fields]
     for batch in batches:
         columns = [
-            _fit(column if step is None else step(column), wanted.type)
-            for column, step, wanted in zip(batch.columns, steps, expected, strict=True)
+            _fit(column if step is None else step(column), field.type)
+            for column, step, field in zip(batch.columns, steps, expected, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=expected)
 
 
-def _fit(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    if column.type == wanted:
+def _fit(column: pa.Array, target: pa.DataType) -> pa.Array:
+    if column.type == target:
         return column
     if pa.types.is_fixed_size_binary(column.type):
         return column.cast(pa.binary())
-    return column.cast(wanted)
+    return column.cast(target)
 
 
 def _step(kind: t.IcebergType) -> Step | None:
@@ -83,8 +83,8 @@ def _struct(fields: tuple[t.NestedField, ...]) -> Step | None:
             child if step is None else step(child)
             for child, step in zip(struct_children(column), steps, strict=True)
         ]
-        made = [pa.field(f.name, c.type) for f, c in zip(fields, children, strict=True)]
-        return struct_of(len(column), children, pa.struct(made), column)
+        converted_fields = [pa.field(f.name, c.type) for f, c in zip(fields, children, strict=True)]
+        return struct_of(len(column), children, pa.struct(converted_fields), column)
 
     return convert
 
@@ -106,9 +106,12 @@ def _map(key: Step | None, value: Step | None) -> Step | None:
 
     def entries(pairs: pa.StructArray) -> pa.StructArray:
         keys, values = struct_children(pairs)
-        made = [keys if key is None else key(keys), values if value is None else value(values)]
-        fields = [pa.field("key", made[0].type, nullable=False), pa.field("value", made[1].type)]
-        return struct_of(len(pairs), made, pa.struct(fields))
+        converted = [keys if key is None else key(keys), values if value is None else value(values)]
+        fields = [
+            pa.field("key", converted[0].type, nullable=False),
+            pa.field("value", converted[1].type),
+        ]
+        return struct_of(len(pairs), converted, pa.struct(fields))
 
     def convert(column: pa.MapArray) -> pa.MapArray:
         empty = entries(pa.array([], pa.struct([column.type.key_field, column.type.item_field])))

@@ -55,17 +55,20 @@ def _of_field(kind: t.IcebergType, value: Any) -> str:
         case _ if value is None:
             return "NULL"
         case t.StructType(fields=fields):
-            given = dict(value)
+            values = dict(value)
             parts = (
-                f"{_name(one)}, "
-                f"{_of_field(one.field_type, given.get(one.field_id, one.write_default))}"
-                for one in fields
+                f"{_name(child)}, "
+                f"{_of_field(child.field_type, values.get(child.field_id, child.write_default))}"
+                for child in fields
             )
             return f"named_struct({', '.join(parts)})"
         case t.ListType(element_type=element):
             return f"array({', '.join(_of_field(element, part) for part in value)})"
         case t.MapType(key_type=key, value_type=item):
-            pairs = (f"{_of_field(key, one)}, {_of_field(item, other)}" for one, other in value)
+            pairs = (
+                f"{_of_field(key, child)}, {_of_field(item, value_of_key)}"
+                for child, value_of_key in value
+            )
             return f"map({', '.join(pairs)})"
         case _:
             return default_text(kind, value)

@@ -42,8 +42,8 @@ def iceberg_geo(kind: s.GeometryType | s.GeographyType) -> t.IcebergType | None:
 def _srid(crs: str | None) -> int | None:
     if crs is None or crs.upper() == t.DEFAULT_CRS:
         return _SRID
-    found = _NUMBERED.fullmatch(crs)
-    return None if found is None else int(found[1])
+    match = _NUMBERED.fullmatch(crs)
+    return None if match is None else int(match[1])
 
 
 def spark_wkb(column: pa.Array, kind: t.GeometryType | t.GeographyType) -> pa.StructArray:

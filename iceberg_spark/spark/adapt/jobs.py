@@ -76,12 +76,14 @@ def job_rows(
     holds the pickled jobs. Raises InvalidInputError for workers without this package.
     """
     check_worker_python(spark)
-    made = tuple(pickled(job) for job in jobs)
-    tasks = max(1, len(made))
-    if sum(map(len, made)) <= CLOSURE_BYTES:
-        return map_plain_names(spark.range(0, len(made), 1, tasks), _Numbered(run, made), kind)
-    numbers = pa.array(range(len(made)), pa.int32())
-    rows = pa.table({"job": pa.array(made, pa.binary()), "number": numbers})
+    pickled_jobs = tuple(pickled(job) for job in jobs)
+    tasks = max(1, len(pickled_jobs))
+    if sum(map(len, pickled_jobs)) <= CLOSURE_BYTES:
+        return map_plain_names(
+            spark.range(0, len(pickled_jobs), 1, tasks), _Numbered(run, pickled_jobs), kind
+        )
+    numbers = pa.array(range(len(pickled_jobs)), pa.int32())
+    rows = pa.table({"job": pa.array(pickled_jobs, pa.binary()), "number": numbers})
     with active_session_kept():
         frame = spark.createDataFrame(rows, "job binary, number int")
     # Balanced jobs stay so: a hash would put several of them into one partition.

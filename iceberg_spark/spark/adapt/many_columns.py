@@ -18,12 +18,12 @@ from iceberg_spark.spec.quoted_name import quoted
 
 def by_position(frame: DataFrame) -> DataFrame:
     """Return the frame with its columns named `c0`, `c1`, ...: no name is ambiguous then."""
-    return renamed(frame, [plain(place) for place in range(len(frame.schema.fields))])
+    return renamed(frame, [plain(index) for index in range(len(frame.schema.fields))])
 
 
-def plain(place: int) -> str:
+def plain(index: int) -> str:
     """Return what `by_position` calls the column at a place."""
-    return f"c{place}"
+    return f"c{index}"
 
 
 def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -51,8 +51,8 @@ def named(frame: DataFrame, texts: Sequence[str], names: Sequence[str]) -> DataF
 
 def picked(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Return the columns that are called exactly so, in this order."""
-    given = frame.columns
-    if given == list(names):
+    columns = frame.columns
+    if columns == list(names):
         return frame
-    places = {name: place for place, name in enumerate(given)}
-    return named(by_position(frame), [plain(places[name]) for name in names], names)
+    indices = {name: index for index, name in enumerate(columns)}
+    return named(by_position(frame), [plain(indices[name]) for name in names], names)

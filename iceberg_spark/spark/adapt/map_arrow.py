@@ -42,15 +42,15 @@ def map_in_arrow(
     PySpark's mapInArrow looks every column up by its name as an expression, which fails for a
     name with a dot or a backquote and for names that differ only by case.
     """
-    wanted = tuple(frame.schema.names if names is None else names)
-    rows, work = by_position(frame), _Renamed(task, wanted)
+    output_names = tuple(frame.schema.names if names is None else names)
+    rows, work = by_position(frame), _Renamed(task, output_names)
     # PySpark makes two round trips to Java for each column that its function takes. Java asks the
     # function for their names only: a row of them all, as one text, says the same.
-    every = f"({', '.join(map(plain, range(len(wanted))))})"
-    given = arrow_function(rows, work, kind, every) if wanted else None
-    if given is None:
+    all_columns = f"({', '.join(map(plain, range(len(output_names))))})"
+    java_function = arrow_function(rows, work, kind, all_columns) if output_names else None
+    if java_function is None:
         return rows.mapInArrow(work, kind)
-    inside, function = given
+    inside, function = java_function
     return DataFrame(inside.mapInArrow(function, False, None), frame.sparkSession)
 
 

@@ -64,10 +64,10 @@ def result_batch(work: Callable[[], R], final: Final) -> pa.RecordBatch:
 
 def collected(rows: DataFrame) -> list[R]:
     """Return the results in a frame of them. Raises the first of our errors that is among them."""
-    found: list[R] = []
+    results: list[R] = []
     for row in rows.collect():
-        done = unpickled(bytes(row.result))
-        if isinstance(done, IcebergError):
-            raise done
-        found.append(done)
-    return found
+        result = unpickled(bytes(row.result))
+        if isinstance(result, IcebergError):
+            raise result
+        results.append(result)
+    return results

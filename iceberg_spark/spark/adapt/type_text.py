@@ -14,7 +14,7 @@ def type_text(kind: s.DataType) -> str:
     """
     match kind:
         case s.StructType(fields=fields):
-            inner = (f"{quoted(each.name)}: {type_text(each.dataType)}" for each in fields)
+            inner = (f"{quoted(field.name)}: {type_text(field.dataType)}" for field in fields)
             return f"struct<{', '.join(inner)}>"
         case s.ArrayType(elementType=element):
             return f"array<{type_text(element)}>"

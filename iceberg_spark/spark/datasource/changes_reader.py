@@ -28,8 +28,8 @@ class ChangeGroup(InputPartition):
     @property
     def changes(self) -> tuple[CommitChanges, ...]:
         """Changed files, each with its commit."""
-        found: tuple[CommitChanges, ...] = self.value
-        return found
+        changes: tuple[CommitChanges, ...] = self.value
+        return changes
 
 
 class ChangesReader(DataSourceReader):
@@ -63,5 +63,5 @@ def read_changes(
     """Yield changes as batches of exactly a frame's Arrow types, else of the request's columns."""
     used = replace(request.context, checks_texts=False)  # Spark's texts are any bytes
     expected = expected_arrow_schema(frame_type or to_spark(request.schema))
-    found = change_rows(replace(request, context=used), used.io, changes)
-    yield from spark_batches(found, request.schema, expected)
+    rows = change_rows(replace(request, context=used), used.io, changes)
+    yield from spark_batches(rows, request.schema, expected)

@@ -25,8 +25,8 @@ class PartGroup(InputPartition):
     @property
     def parts(self) -> tuple[Part, ...]:
         """Manifests, manifest lists or delete files to read."""
-        found: tuple[Part, ...] = self.value
-        return found
+        parts: tuple[Part, ...] = self.value
+        return parts
 
 
 class InspectReader(DataSourceReader):

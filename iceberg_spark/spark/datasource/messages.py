@@ -21,8 +21,8 @@ class TaskGroup(InputPartition):
     @property
     def tasks(self) -> tuple[FileScanTask, ...]:
         """The tasks, in reading order."""
-        found: tuple[FileScanTask, ...] = self.value
-        return found
+        tasks: tuple[FileScanTask, ...] = self.value
+        return tasks
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,30 +118,30 @@ class PyIcebergLiteSource(DataSource):
             raise UnsupportedError(f"'{options.path}' is a metadata table: it can't be streamed")
         stream = stream_options(self.options, options, changes=False)
         _, context = self._pin(options)
-        asked = stream_of_rows(stream, options, context, self._table_uuid)
-        return AppendStreamReader(asked, _user_type(schema, to_spark(asked.schema)))
+        request = stream_of_rows(stream, options, context, self._table_uuid)
+        return AppendStreamReader(request, _user_type(schema, to_spark(request.schema)))
 
     @in_worker
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer that appends to, overwrites, or creates the table."""
         options = write_options(self.options)
         check_is_written(options.path)
-        place, given = TablePlace(options.path, dict(options.storage)), from_spark(schema)
+        table, columns = TablePlace(options.path, dict(options.storage)), from_spark(schema)
         if options.write_mode == "upsert":
-            changes = plan_upsert(options, given, overwrite=overwrite)
-            return UpsertWriter(place, changes, options.equality_fields)
-        return BatchWriter(place, plan_save(options, given, overwrite=overwrite))
+            changes = plan_upsert(options, columns, overwrite=overwrite)
+            return UpsertWriter(table, changes, options.equality_fields)
+        return BatchWriter(table, plan_save(options, columns, overwrite=overwrite))
 
     @in_worker
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Return the writer of one batch of a stream; Spark asks for it again at the commit."""
         options = written_stream_options(self.options)
         options = replace(options, storage=with_sent_settings(options.path, options.storage))
-        place, given = TablePlace(options.path, dict(options.storage)), from_spark(schema)
+        table, columns = TablePlace(options.path, dict(options.storage)), from_spark(schema)
         if options.write_mode == "upsert":
-            changes = plan_upsert(options, given, overwrite=overwrite)
-            return StreamWriter(place, changes, options.equality_fields)
-        return StreamWriter(place, plan_save(options, given, overwrite=overwrite), ())
+            changes = plan_upsert(options, columns, overwrite=overwrite)
+            return StreamWriter(table, changes, options.equality_fields)
+        return StreamWriter(table, plan_save(options, columns, overwrite=overwrite), ())
 
     def _read_options(self, others: Sequence[str] = ()) -> ReadOptions:
         options = read_options(self.options, others=others)
@@ -161,30 +161,33 @@ class PyIcebergLiteSource(DataSource):
 
         As a batch and as a stream, both of one version, where no option says which it is.
         """
-        given, found = {name.lower() for name in self.options}, load(options.path, options.storage)
-        if not given.isdisjoint(STREAM_OPTIONS):
-            return self._changes(options, found).schema
-        schema = self._changed_rows(options, found)[1].request.schema
-        if given.isdisjoint(_BATCH_ALONE):
-            self._changes(options, found)
+        option_names, loaded = (
+            {name.lower() for name in self.options},
+            load(options.path, options.storage),
+        )
+        if not option_names.isdisjoint(STREAM_OPTIONS):
+            return self._changes(options, loaded).schema
+        schema = self._changed_rows(options, loaded)[1].request.schema
+        if option_names.isdisjoint(_BATCH_ALONE):
+            self._changes(options, loaded)
         return schema
 
     def _changed_rows(
-        self, options: ReadOptions, found: tuple[PinnedTable, LoadedTable] | None = None
+        self, options: ReadOptions, pinned: tuple[PinnedTable, LoadedTable] | None = None
     ) -> tuple[PinnedTable, ChangesTable]:
         """Return the changes that the path names for a batch, pinned."""
         if self._changed is None:
-            table, loaded = found or load(options.path, options.storage)
+            table, loaded = pinned or load(options.path, options.storage)
             bounds = bounds_of(self.options)
             self._changed = table, changes_table(loaded.metadata, table.io, options, bounds)
         return self._changed
 
     def _changes(
-        self, options: ReadOptions, found: tuple[PinnedTable, LoadedTable] | None = None
+        self, options: ReadOptions, pinned: tuple[PinnedTable, LoadedTable] | None = None
     ) -> ChangesRequest:
         """Return the stream of changes that the path names, pinned."""
         if self._streamed is None:
-            table, loaded = found or load(options.path, options.storage)
+            table, loaded = pinned or load(options.path, options.storage)
             self._streamed = stream_of_changes(self.options, options, loaded, table.io)
         return self._streamed
 
@@ -205,22 +208,23 @@ def _is_changes(options: ReadOptions) -> bool:
     return is_changes(split_name(options.path)[1])
 
 
-def _user_type(given: StructType, planned: StructType) -> StructType | None:
+def _user_type(user_type: StructType, planned: StructType) -> StructType | None:
     """Return the type of a frame whose user let more columns be NULL, None for the table's own.
 
     Spark looks for no NULL in a column that is said to have none, so nobody may say so but the
     table. Raises InvalidInputError for other columns.
     """
-    pairs = list(zip(given.fields, planned.fields, strict=False))
-    if len(given.fields) == len(planned.fields) and all(
-        (one.name, one.dataType) == (own.name, own.dataType) and one.nullable >= own.nullable
-        for one, own in pairs
+    pairs = list(zip(user_type.fields, planned.fields, strict=False))
+    if len(user_type.fields) == len(planned.fields) and all(
+        (field.name, field.dataType) == (own.name, own.dataType) and field.nullable >= own.nullable
+        for field, own in pairs
     ):
-        same = all(one.nullable == own.nullable for one, own in pairs)
-        return None if same else given
-    sure = [one.name for one, own in pairs if own.nullable and not one.nullable]
+        same = all(field.nullable == own.nullable for field, own in pairs)
+        return None if same else user_type
+    sure = [field.name for field, own in pairs if own.nullable and not field.nullable]
     nulls = f" ({', '.join(sure)} may be NULL in the table)" if sure else ""
     raise InvalidInputError(
-        f"schema({given.simpleString()}) differs from the table's {planned.simpleString()}{nulls}: "
+        f"schema({user_type.simpleString()}) differs from the table's "
+        f"{planned.simpleString()}{nulls}: "
         'leave it out, and choose columns with option("columns", "a,b")'
     )

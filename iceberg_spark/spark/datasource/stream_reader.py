@@ -90,8 +90,8 @@ class MicroBatches(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
 
     def _context_for_tasks(self, context: ScanContext) -> ScanContext | None:
         """Return how tasks read a batch, None where they know by what the reader holds."""
-        known = self.asked.table.context
-        is_same = context == known and dict(context.io.properties) == dict(known.io.properties)
+        pinned = self.asked.table.context
+        is_same = context == pinned and dict(context.io.properties) == dict(pinned.io.properties)
         return None if is_same else context
 
     def commit(self, end: dict[str, object]) -> None:
@@ -113,7 +113,7 @@ class AppendStreamReader(MicroBatches):
         batch = self._stream.plan(offset_from_json(start), offset_from_json(end))
         split = self.asked.read.split(batch.metadata)
         own = self._context_for_tasks(batch.context)
-        return [StreamedGroup(group, own) for each in batch.plans for group in each.groups(split)]
+        return [StreamedGroup(group, own) for plan in batch.plans for group in plan.groups(split)]
 
     @in_worker
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -141,6 +141,6 @@ class ChangeStreamReader(MicroBatches):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the changes of a group as batches of exactly the frame's Arrow types."""
         changes, context = partition.value
-        asked = self.asked.changes
-        used = replace(asked, context=context or asked.context)
+        request = self.asked.changes
+        used = replace(request, context=context or request.context)
         yield from read_changes(used, changes, self.frame_type)

@@ -78,20 +78,23 @@ class StreamWriter(DataSourceStreamArrowWriter):
             self._commit_changes(plan, [part.written for part in parts])
 
     def _commit_rows(self, plan: SavePlan, written: Sequence[object]) -> None:
-        done = [one for one in written if isinstance(one, FilesWritten)]
-        files = tuple(file for one in done for file in one.data_files)
+        results = [result for result in written if isinstance(result, FilesWritten)]
+        files = tuple(file for result in results for file in result.data_files)
         if not plan.changes_with(files):
             take_back(self.place, plan)
             return
         commit_save(self.place, plan, files)
-        if any(one.tried_before for one in done):
+        if any(result.tried_before for result in results):
             io, paths = plan.context.io, [file.file_path for file in files]
             with suppress(Exception):  # the commit has landed: strays are left to orphan removal
                 remove_other_attempts(io, plan.context, paths, outlive=True)
 
     def _commit_changes(self, plan: UpsertPlan, written: Sequence[object]) -> None:
-        done = [one for one in written if isinstance(one, ChangesWritten)]
-        files, keys = joined([one.files for one in done]), [one.keys for one in done]
+        results = [result for result in written if isinstance(result, ChangesWritten)]
+        files, keys = (
+            joined([result.files for result in results]),
+            [result.keys for result in results],
+        )
         io = plan.context.write.io
         try:
             if files.paths:
@@ -120,10 +123,10 @@ class StreamWriter(DataSourceStreamArrowWriter):
 def _query_id() -> str:
     """Return the id of the query whose task this is; it stays the same over restarts."""
     task = TaskContext.get()
-    found = None if task is None else task.getLocalProperty(_QUERY_ID)
-    if not found:
+    query_id = None if task is None else task.getLocalProperty(_QUERY_ID)
+    if not query_id:
         raise InvalidInputError(
             "A stream's task has no query id: the sink pyiceberg-lite writes streams, and is "
             "started by writeStream"
         )
-    return str(found)
+    return str(query_id)

@@ -118,26 +118,26 @@ def _without_positions(rows: _Rows, loaded: LoadedDeletes) -> _Rows:
         name = hashlib.sha256(loaded.words.data).digest()
         words = list_column(rows.frame.sparkSession, name, pa.array(loaded.words))
         frame = rows.frame.withColumn(WORDS, words)
-        place = f"cast(shiftright({ROW_INDEX}, 6) as int) + {FIRST_WORD}"
+        word_index = f"cast(shiftright({ROW_INDEX}, 6) as int) + {FIRST_WORD}"
     else:
         numbers = loaded.values[FILE_NUMBER]
         lists = pa.table({_OTHER_NUMBER: numbers, WORDS: loaded.lists})
         other = F.broadcast(rows.frame.sparkSession.createDataFrame(lists))
         same = F.col(FILE_NUMBER) == F.col(_OTHER_NUMBER)
         frame = rows.frame.join(other, same, "left_outer")
-        place = f"cast(shiftright({ROW_INDEX}, 6) as int)"
-    bit = f"getbit(get({WORDS}, {place}), cast({ROW_INDEX} & 63L as int)) = 1"
+        word_index = f"cast(shiftright({ROW_INDEX}, 6) as int)"
+    bit = f"getbit(get({WORDS}, {word_index}), cast({ROW_INDEX} & 63L as int)) = 1"
     no_bit = f"if({ROW_INDEX} is null, {no_place('boolean')}, false)"
-    gone = f"if({ROW_INDEX} < {BITS}, {bit}, {no_bit})"
+    is_deleted = f"if({ROW_INDEX} < {BITS}, {bit}, {no_bit})"
     if rows.keep_deleted:
-        return replace(rows, frame=frame, deleted=expression(gone))
-    return replace(rows, frame=frame.where(f"not {gone}"))
+        return replace(rows, frame=frame, deleted=expression(is_deleted))
+    return replace(rows, frame=frame.where(f"not {is_deleted}"))
 
 
 def _bit(words: Column, number: Column, first_word: int) -> Column:
     """Return whether a bit is set; NULL or false for one outside of the words."""
-    place = (F.shiftright(number, 6) - F.lit(first_word)).try_cast("int")
-    return F.getbit(F.get(words, place), number.bitwiseAND(F.lit(63)).cast("int")) == 1
+    word_index = (F.shiftright(number, 6) - F.lit(first_word)).try_cast("int")
+    return F.getbit(F.get(words, word_index), number.bitwiseAND(F.lit(63)).cast("int")) == 1
 
 
 def _without_keys(
@@ -181,14 +181,16 @@ def _without_countable(rows: _Rows, deletes: KeyDeletes, bits: IntegerBits) -> _
 def _without_table(rows: _Rows, deletes: KeyDeletes, number: int, table: KeyTable) -> _Rows:
     """Delete the rows whose key is in a table; NULL is equal to NULL. As text, as positions are."""
     session, prefix = rows.frame.sparkSession, f"__iceberg_keys_{number}_"
-    own = {key_column_name(at): _number_or_own(one) for at, one in enumerate(deletes.keys)}
-    own |= {SCOPE: FILE_SCOPE, SEQUENCE: FILE_SEQUENCE}
+    row_columns = {
+        key_column_name(index): _number_or_own(key) for index, key in enumerate(deletes.keys)
+    }
+    row_columns |= {SCOPE: FILE_SCOPE, SEQUENCE: FILE_SEQUENCE}
     lists = {
         f"{prefix}{name}": list_column(session, (table, name), values)
         for name, values in table.lists.items()
     }
     frame = rows.frame.withColumns(lists)
-    return replace(rows, frame=frame).without(expression(table.has_key(prefix, own)))
+    return replace(rows, frame=frame).without(expression(table.has_key(prefix, row_columns)))
 
 
 def _number_or_own(leaf: LeafColumn) -> str:

@@ -37,14 +37,14 @@ SCOPE = "scope"
 _Group: TypeAlias = list[tuple[DeleteFile, int]]
 
 
-def key_column_name(place: int) -> str:
+def key_column_name(index: int) -> str:
     """Return the name of a key column of a key table, by its place among the keys."""
-    return f"key_{place}"
+    return f"key_{index}"
 
 
 def key_columns(deletes: KeyDeletes) -> list[str]:
     """Return the names of the columns by which keys are told apart."""
-    names = [key_column_name(place) for place in range(len(deletes.keys))]
+    names = [key_column_name(index) for index in range(len(deletes.keys))]
     return [*names, SCOPE] if deletes.by_scope else names
 
 
@@ -57,24 +57,24 @@ def local_keys(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> pa.Tabl
     """
     keys = len(deletes.keys)
 
-    def rows(place: tuple[DeleteFile, int]) -> tuple[list[pa.RecordBatch], int]:
-        found, size = [], 0
-        for batch in _rows(context, io, deletes.keys, *place):
-            found.append(batch)
+    def rows(scoped_file: tuple[DeleteFile, int]) -> tuple[list[pa.RecordBatch], int]:
+        batches, size = [], 0
+        for batch in _rows(context, io, deletes.keys, *scoped_file):
+            batches.append(batch)
             size += sum(column.nbytes for column in batch.columns[:keys])
             if size > KEYS.local_bytes:
                 break
-        return found, size
+        return batches, size
 
-    places = list(zip(deletes.files, deletes.scopes, strict=True))
+    scoped_files = list(zip(deletes.files, deletes.scopes, strict=True))
     batches: list[pa.RecordBatch] = []
-    held = 0
+    held_bytes = 0
     with ThreadPoolExecutor(KEYS.readers, thread_name_prefix="equality-deletes") as pool:
-        for start in range(0, len(places), KEYS.readers):
-            for found, size in pool.map(rows, places[start : start + KEYS.readers]):
-                batches += found
-                held += size
-            if held > KEYS.local_bytes:
+        for start in range(0, len(scoped_files), KEYS.readers):
+            for part, size in pool.map(rows, scoped_files[start : start + KEYS.readers]):
+                batches += part
+                held_bytes += size
+            if held_bytes > KEYS.local_bytes:
                 return None
     table = pa.Table.from_batches(batches, _arrow_type(deletes.keys))
     newest = [(SEQUENCE, "max")] if deletes.by_sequence else []
@@ -197,7 +197,7 @@ def _rows(
             for column, field in zip(columns, schema, strict=False)
         ]
         numbers = (scope, file.data_sequence_number)
-        fitted += [pa.repeat(pa.scalar(one, pa.int64()), batch.num_rows) for one in numbers]
+        fitted += [pa.repeat(pa.scalar(number, pa.int64()), batch.num_rows) for number in numbers]
         yield pa.RecordBatch.from_arrays(fitted, schema=schema)
 
 
@@ -218,6 +218,6 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def _schema(keys: Sequence[LeafColumn]) -> Schema:
     """Return the columns of a key table; UUIDs are their 16 bytes."""
     kinds = [t.BinaryType() if isinstance(k.kind, t.UUIDType) else k.kind for k in keys]
-    named = [(key_column_name(place), kind) for place, kind in enumerate(kinds)]
+    named = [(key_column_name(index), kind) for index, kind in enumerate(kinds)]
     columns = [*named, (SCOPE, t.LongType()), (SEQUENCE, t.LongType())]
     return Schema(*(t.NestedField(i, *column) for i, column in enumerate(columns, start=1)))

@@ -97,7 +97,7 @@ class DirtyFiles:
         by_position = ["position deletes"] if self.has_positions else []
         sets = len({deletes.keys for deletes in self.equality})
         by_key = [f"equality deletes by {sets} set{'s'[: sets - 1]} of keys"] if sets else []
-        return " and ".join(["with " + one for one in (*by_position, *by_key)])
+        return " and ".join(["with " + deletes for deletes in (*by_position, *by_key)])
 
     def part(self, members: Mask, file_key: FileKey | None = None) -> DirtyFiles:
         """Return some of the files."""
@@ -150,14 +150,14 @@ def find_files_with_deletes(plan: ScanPlan, rows: Rows, *, has_file_values: bool
     refused = _refused(plan, rows, pairs, used)
     has_positions = pairs.owners(~pairs.equality)
     has_keys = pairs.owners(pairs.equality)
-    kept = np.ones(len(rows), np.bool_)
-    kept[list(refused)] = False
+    is_native = np.ones(len(rows), np.bool_)
+    is_native[list(refused)] = False
     groups: list[DirtyFiles] = []
     kinds = 2 * has_keys + (0 if has_file_values else has_positions)
-    for kind in np.unique(kinds[kept]):
-        members = np.flatnonzero(kept & (kinds == kind))
+    for kind in np.unique(kinds[is_native]):
+        members = np.flatnonzero(is_native & (kinds == kind))
         groups += _groups(plan, rows, members, pairs, used, has_file_values)
-    return Dirty(tuple(groups), {int(rows[at]): why for at, why in refused.items()})
+    return Dirty(tuple(groups), {int(rows[index]): reason for index, reason in refused.items()})
 
 
 def _pairs(plan: ScanPlan, rows: Rows) -> _Pairs:
@@ -176,11 +176,11 @@ def _refused(
     plan: ScanPlan, rows: Rows, pairs: _Pairs, used: Mapping[int, DeleteFile]
 ) -> dict[int, str]:
     """Return reasons by place among the chosen files."""
-    found: dict[int, str] = {}
+    reasons_by_file: dict[int, str] = {}
     positions = pairs.owners(~pairs.equality)
-    why = _too_many_positions(plan, rows[positions], distinct(pairs.deletes[~pairs.equality]))
-    if why:
-        found.update(dict.fromkeys(np.flatnonzero(positions).tolist(), why))
+    reason = _too_many_positions(plan, rows[positions], distinct(pairs.deletes[~pairs.equality]))
+    if reason:
+        reasons_by_file.update(dict.fromkeys(np.flatnonzero(positions).tolist(), reason))
     equality = {row: used[row] for row in distinct(pairs.deletes[pairs.equality]).tolist()}
     context = plan.context
     groups = groups_by_keys(list(equality.values()))
@@ -192,8 +192,8 @@ def _refused(
     if unfit:
         chosen = np.isin(pairs.deletes, list(unfit))
         for data, delete in zip(pairs.data[chosen], pairs.deletes[chosen], strict=True):
-            found.setdefault(int(data), unfit[int(delete)])
-    return found
+            reasons_by_file.setdefault(int(data), unfit[int(delete)])
+    return reasons_by_file
 
 
 def _ids(file: DeleteFile) -> tuple[int, ...]:
@@ -255,26 +255,26 @@ def _groups(
         yield group
         return
     sizes = plan.files.column("file_size_in_bytes").to_numpy()[group.rows]
-    _, place, times = np.unique(sizes, return_inverse=True, return_counts=True)
-    alone = times[place] == 1
-    if alone.any():
-        yield group.part(alone, "file_size")
-    if not alone.all():
-        yield group.part(~alone, "file_path")
+    _, size_index, times = np.unique(sizes, return_inverse=True, return_counts=True)
+    is_unique = times[size_index] == 1
+    if is_unique.any():
+        yield group.part(is_unique, "file_size")
+    if not is_unique.all():
+        yield group.part(~is_unique, "file_path")
 
 
 def _delete_scopes(plan: ScanPlan, deletes: Rows) -> dict[int, int]:
     """Return a number for the partition of each equality delete file, by its row."""
     numbers: dict[tuple[int, int], int] = {}
-    found = {}
+    scopes = {}
     specs = plan.deletes.files.column("spec_id").to_numpy()[deletes]
     for row, spec_id in zip(deletes.tolist(), specs.tolist(), strict=True):
         if plan.context.specs[spec_id].is_unpartitioned:
-            found[row] = EVERYWHERE
+            scopes[row] = EVERYWHERE
             continue
-        place = (spec_id, int(plan.deletes.by_spec[spec_id].of_delete[row]))
-        found[row] = numbers.setdefault(place, len(numbers))
-    return found
+        partition = (spec_id, int(plan.deletes.by_spec[spec_id].of_delete[row]))
+        scopes[row] = numbers.setdefault(partition, len(numbers))
+    return scopes
 
 
 def _key_deletes(

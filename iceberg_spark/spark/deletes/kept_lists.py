@@ -21,12 +21,12 @@ def list_column(session: SparkSession, name: Hashable, values: Any) -> Column:
     A column of a subquery, so that no rule of Spark's optimizer looks into the list.
     """
 
-    def made() -> tuple[DataFrame, int]:
+    def make_frame() -> tuple[DataFrame, int]:
         element = pa.field("element", values.type, nullable=bool(values.null_count))
         offsets = pa.array([0, len(values)], pa.int32())
         lists = pa.ListArray.from_arrays(offsets, values, type=pa.list_(element))
         schema = pa.schema([pa.field("list", lists.type)])
         return frame_of(session, pa.table([lists], schema)), int(values.nbytes)
 
-    frame: DataFrame = _lists.get_or_load((session, name), made)
+    frame: DataFrame = _lists.get_or_load((session, name), make_frame)
     return frame.scalar()

@@ -272,6 +272,11 @@ class KeyRange:
     least: int
     count: int
 
+    @property
+    def greatest(self) -> int:
+        """The greatest value."""
+        return self.least + self.count - 1
+
 
 @dataclass(frozen=True, slots=True)
 class PackedKeys:
@@ -288,18 +293,18 @@ class PackedKeys:
         `row` maps key columns to the row's columns. The filter has checked the column `skip`.
         """
         return [
-            f"{row[each.name]} between {each.least}L and {each.least + each.count - 1}L"
-            for each in self.ranges
-            if each.name != skip
+            f"{row[key_range.name]} between {key_range.least}L and {key_range.greatest}L"
+            for key_range in self.ranges
+            if key_range.name != skip
         ]
 
     def packed_key(self, row: Mapping[str, str]) -> str:
         """Return the SQL of a row's packed key, a bigint; NULL if a column is NULL."""
         first, *others = self.ranges
         packed = f"(cast({row[first.name]} as bigint) - {first.least}L)"
-        for each in others:
-            digit = f"(cast({row[each.name]} as bigint) - {each.least}L)"
-            packed = f"({packed} * {each.count}L + {digit})"
+        for key_range in others:
+            digit = f"(cast({row[key_range.name]} as bigint) - {key_range.least}L)"
+            packed = f"({packed} * {key_range.count}L + {digit})"
         return packed
 
 
@@ -317,12 +322,12 @@ def pack_keys(columns: Mapping[str, Any]) -> tuple[PackedKeys, Integers] | None:
         if max(-least, greatest) > _MAX_PACKED:
             return None
         ranges.append(KeyRange(name, least, greatest - least + 1))
-    if prod(each.count for each in ranges) > _MAX_PACKED:
+    if prod(key_range.count for key_range in ranges) > _MAX_PACKED:
         return None
     packed = np.zeros(len(next(iter(columns.values()))), np.int64)
-    for each in ranges:
-        values = columns[each.name].to_numpy(zero_copy_only=False).astype(np.int64)
-        packed = packed * each.count + (values - each.least)
+    for key_range in ranges:
+        values = columns[key_range.name].to_numpy(zero_copy_only=False).astype(np.int64)
+        packed = packed * key_range.count + (values - key_range.least)
     return PackedKeys(tuple(ranges)), packed
 
 

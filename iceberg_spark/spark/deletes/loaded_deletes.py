@@ -78,8 +78,8 @@ def _bits(
 ) -> tuple[Words, list[Words]]:
     """Return the number of words of each file, and these; a file without deletes has none."""
     deleted = np.flatnonzero(pc.list_value_length(files.column("delete_rows")).to_numpy())
-    found = position_words(io, plan.tasks_at(dirty.rows[deleted]))
+    words = position_words(io, plan.tasks_at(dirty.rows[deleted]))
     parts = [np.empty(0, np.int64)] * len(files)
-    for place, part in zip(deleted.tolist(), found, strict=True):
-        parts[place] = part
+    for index, part in zip(deleted.tolist(), words, strict=True):
+        parts[index] = part
     return np.array([len(part) for part in parts], np.int64), parts

@@ -49,7 +49,7 @@ def with_file_values(
     few files are part of an expression: sending and joining them took longer than all else of a
     short query.
     """
-    same = {name: one for name in values.column_names if (one := _same(values.column(name)))}
+    same = {name: number for name in values.column_names if (number := _same(values.column(name)))}
     added = {**columns, **{name: expression(text) for name, text in same.items()}}
     values = values.drop_columns(list(same))
     if values.num_columns:
@@ -70,8 +70,8 @@ def with_file_values(
         paths, places = _spellings(frame, files.column("file_path").to_pylist())
         rows = values.take(places).append_column(_FILE, pa.array(paths, pa.string()))
     rows = rows.append_column(_KNOWN, pa.array([True] * len(rows), pa.bool_()))
-    known = F.broadcast(frame.sparkSession.createDataFrame(rows))
-    joined = frame.join(known, F.col(FILE_OF_ROW) == F.col(_FILE), "left_outer")
+    file_rows = F.broadcast(frame.sparkSession.createDataFrame(rows))
+    joined = frame.join(file_rows, F.col(FILE_OF_ROW) == F.col(_FILE), "left_outer")
     unknown = F.raise_error(F.lit(UNKNOWN_FILE)).cast("boolean")
     checked = F.when(F.col(_KNOWN).isNull(), unknown)
     return joined.where(checked.otherwise(F.lit(True)))
@@ -106,15 +106,15 @@ def _spellings(frame: DataFrame, paths: Sequence[str]) -> tuple[list[str], Any]:
     Spark's names are percent-encoded and local ones start with `file:/`; a name in a delete file
     or a manifest is whatever its writer wrote, never encoded.
     """
-    place_of = {normalise(path): place for place, path in enumerate(paths)}
-    found: dict[str, int] = {}
+    index_of = {normalise(path): index for index, path in enumerate(paths)}
+    indices: dict[str, int] = {}
     for name in frame.inputFiles():
-        place = place_of.get(normalise(unquote(name)))
-        if place is None:
+        index = index_of.get(normalise(unquote(name)))
+        if index is None:
             raise CorruptFileError(f"Spark reads {name}, which the plan does not have")
         for spelling in _both(name):
-            found[spelling] = place
-    return list(found), pa.array(list(found.values()), pa.int64())
+            indices[spelling] = index
+    return list(indices), pa.array(list(indices.values()), pa.int64())
 
 
 def _both(name: str) -> tuple[str, ...]:

@@ -39,13 +39,13 @@ def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
             (file.key, file.file_size_in_bytes, stored_at(io, file.file_path)) for file in files
         )
 
-        def made() -> tuple[Words, int]:
-            gone = deleted_positions(io, task, files, cache)
-            words = gone.below(task.record_count).range_words()
+        def read_words() -> tuple[Words, int]:
+            deleted = deleted_positions(io, task, files, cache)
+            words = deleted.below(task.record_count).range_words()
             return words, words.nbytes
 
-        found: Words = cache.get_or_load(("position words", task.file_path, names), made)
-        return found
+        words: Words = cache.get_or_load(("position words", task.file_path, names), read_words)
+        return words
 
     if len(tasks) == 1:
         return [load(tasks[0])]  # to start a thread takes longer than to read a short file

@@ -59,7 +59,9 @@ def compactor(session: SparkSession) -> Runner:
                 shuffled = _shuffled if _is_sorted_by_spark(work, group) else in_order
                 done[id(group)] = shuffled(session, work, group)
             rest = [group for group in groups if id(group) not in done]
-            done |= {id(one.planned): one for one in _in_pieces(session, work, rest)}
+            done |= {
+                id(rewritten.planned): rewritten for rewritten in _in_pieces(session, work, rest)
+            }
         except BaseException:
             files = [file.file_path for group in done.values() for file in group.files]
             remove_written(work.write.io, files)
@@ -112,14 +114,14 @@ def _in_pieces(
     jobs = [replace(piece, number=number) for number, (_, piece) in enumerate(pieces)]
     io, context = work.write.io, work.write
     try:
-        made = job_results(session, jobs, _Compaction(work).written)
-        kept = [file.file_path for piece in made for file in piece.files]
-        others = any(piece.again for piece in made) or speculates(session)
-        remove_other_attempts(io, context, kept, outlive=others)
+        written_pieces = job_results(session, jobs, _Compaction(work).written)
+        paths = [file.file_path for piece in written_pieces for file in piece.files]
+        others = any(piece.again for piece in written_pieces) or speculates(session)
+        remove_other_attempts(io, context, paths, outlive=others)
     except BaseException:
         remove_aborted(io, context)
         raise
     by_group: dict[int, list[WrittenPiece]] = {}
-    for (group, _), done in zip(pieces, made, strict=True):
-        by_group.setdefault(id(group), []).append(done)
+    for (group, _), written in zip(pieces, written_pieces, strict=True):
+        by_group.setdefault(id(group), []).append(written)
     return [WrittenGroup(group, tuple(by_group.get(id(group), ()))) for group in groups]

@@ -11,15 +11,15 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.active_session import needed_session
 
 
-def listed_files(given: object, spark: SparkSession | None) -> Any:  # pyarrow ships no types
+def listed_files(view: object, spark: SparkSession | None) -> Any:  # pyarrow ships no types
     """Return the columns `file_path` and `last_modified` of a view (its name) or a frame.
 
     Times without a zone are of the session's. The driver holds the rows. Raises InvalidInputError
     for columns that are missing.
     """
-    frame: Any = given
-    if isinstance(given, str):
-        frame = needed_session(spark).table(given)
+    frame: Any = view
+    if isinstance(view, str):
+        frame = needed_session(spark).table(view)
     names = ("file_path", "last_modified")
     lacking = [name for name in names if name not in getattr(frame, "columns", ())]
     if lacking:

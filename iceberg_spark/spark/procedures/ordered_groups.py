@@ -64,9 +64,9 @@ class _Ordering:
     def cut(self, tasks: Tasks) -> Iterator[pa.RecordBatch]:
         """Yield rows by files and ranges."""
         kinds = (pa.int32(), pa.int32(), pa.binary())
-        for each in cut_rows(self.work, self.work.write.io, tasks, self.ranges):
-            values = (int(self.ranges.files[each.number]), each.number, each.rows.to_pybytes())
-            columns = [pa.array([one], kind) for one, kind in zip(values, kinds, strict=True)]
+        for cut in cut_rows(self.work, self.work.write.io, tasks, self.ranges):
+            values = (int(self.ranges.files[cut.number]), cut.number, cut.rows.to_pybytes())
+            columns = [pa.array([value], kind) for value, kind in zip(values, kinds, strict=True)]
             yield pa.record_batch(columns, ["file", "range", "rows"])
 
     def written(self, batches: Iterable[pa.RecordBatch]) -> WrittenPiece:
@@ -94,14 +94,14 @@ def in_order(session: SparkSession, work: CompactionWork, group: PlannedGroup) -
             rows = job_rows(session, pieces, task.cut, _TRAVELLING)
             spread = rows.repartitionById(group.group.expected_files, "file")
             ordered = spread.sortWithinPartitions("range").select("range", "rows")
-            made = results(ordered, task.written)
-        kept = [file.file_path for piece in made for file in piece.files]
-        others = any(piece.again for piece in made) or speculates(session)
-        remove_other_attempts(io, context, kept, outlive=others)
+            written_pieces = results(ordered, task.written)
+        paths = [file.file_path for piece in written_pieces for file in piece.files]
+        others = any(piece.again for piece in written_pieces) or speculates(session)
+        remove_other_attempts(io, context, paths, outlive=others)
     except BaseException:
         remove_aborted(io, context)
         raise
-    return WrittenGroup(group, tuple(made))
+    return WrittenGroup(group, tuple(written_pieces))
 
 
 def _ranges(
@@ -110,7 +110,7 @@ def _ranges(
     files = group.group.expected_files
     by_size = -(-group.group.input_bytes // (files * ORDERING.range_bytes))
     count = files * max(1, min(by_size, ORDERING.most_ranges // files))
-    wanted = max(ORDERING.sampled_rows, ORDERING.sampled_in_range * count)
-    share = wanted / max(sum(task.record_count for task in group.plan), 1)
+    sample_rows = max(ORDERING.sampled_rows, ORDERING.sampled_in_range * count)
+    share = sample_rows / max(sum(task.record_count for task in group.plan), 1)
     sampled = job_results(session, list(enumerate(pieces)), _Sampling(work, share).keys)
     return order_ranges(work.order, pa.concat_tables(sampled), files, count)

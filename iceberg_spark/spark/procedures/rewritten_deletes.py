@@ -36,13 +36,13 @@ def runner(session: SparkSession) -> Runner:
             return NewDeletes()
         groups = work.shares(tasks, REWRITING.most_tasks)
         try:
-            made = job_results(session, groups, _Rewrite(work).deletes)
+            new_deletes = job_results(session, groups, _Rewrite(work).deletes)
         except BaseException:
             remove_aborted(io, work.write)
             raise
         return NewDeletes(
-            tuple(file for new in made for file in new.written),
-            tuple(file for new in made for file in new.replaced),
+            tuple(file for new in new_deletes for file in new.written),
+            tuple(file for new in new_deletes for file in new.replaced),
         )
 
     return run

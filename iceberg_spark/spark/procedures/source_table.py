@@ -41,14 +41,14 @@ def source_table(
     """
     session = needed_session(spark)
     rows = run_sql(session, f"DESCRIBE TABLE EXTENDED {name}").collect()
-    found = {row["col_name"]: row["data_type"] for row in rows}
-    provider = str(found.get("Provider", "")).lower()
+    description = {row["col_name"]: row["data_type"] for row in rows}
+    provider = str(description.get("Provider", "")).lower()
     if provider not in ROW_FORMAT_NAMES:
         raise UnsupportedError(
-            f"{name} is no Parquet table but {found.get('Provider')}: only files of "
+            f"{name} is no Parquet table but {description.get('Provider')}: only files of "
             "Parquet, ORC and Avro can be taken in as they lie"
         )
-    if "Location" not in found:
+    if "Location" not in description:
         raise InvalidInputError(f"{name} has no location of its own: it is a view")
     frame = session.table(name)
     rows_of_it = frame
@@ -56,7 +56,7 @@ def source_table(
         if column in frame.columns:
             rows_of_it = rows_of_it.where(_is(frame, column, value))
     files = frozenset(unquote(path) for path in rows_of_it.inputFiles())
-    return SourceTable(name, provider, str(found["Location"]), frame.schema, files)
+    return SourceTable(name, provider, str(description["Location"]), frame.schema, files)
 
 
 def _is(frame: DataFrame, column: str, value: str) -> Column:
@@ -72,15 +72,15 @@ def taken_schema(table: SourceTable, folder: StructType, partitions: Sequence[st
     the names of folders has the type that the table says. Names are matched without case, as
     Spark reads files, and spelled as the files do.
     """
-    there = {field.name.lower(): field for field in folder.fields}
+    file_fields = {field.name.lower(): field for field in folder.fields}
     named = {name.lower() for name in partitions}
-    found = []
+    fields = []
     for field in table.schema.fields:
         lower = field.name.lower()
-        in_files = there.pop(lower, field)
+        in_files = file_fields.pop(lower, field)
         kind = field.dataType if lower in named else in_files.dataType
-        found.append(StructField(in_files.name, kind, in_files.nullable, field.metadata))
-    return StructType([*found, *there.values()])
+        fields.append(StructField(in_files.name, kind, in_files.nullable, field.metadata))
+    return StructType([*fields, *file_fields.values()])
 
 
 def folder_schema(folder: str, provider: str, spark: SparkSession) -> StructType | None:

@@ -75,4 +75,6 @@ def unreachable_by_spark(spark: SparkSession, io: FileIO, manifests: Manifests) 
 def _live(spark: SparkSession, io: FileIO, manifests: Table) -> DataFrame:
     tasks = -(-manifests.num_rows // EXPIRING.task_manifests)
     rows = manifests.to_pylist()
-    return job_rows(spark, [rows[at::tasks] for at in range(tasks)], _ReadLive(io).rows, _FILES_DDL)
+    return job_rows(
+        spark, [rows[offset::tasks] for offset in range(tasks)], _ReadLive(io).rows, _FILES_DDL
+    )

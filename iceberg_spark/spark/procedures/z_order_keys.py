@@ -50,7 +50,9 @@ def _words(column: Column, kind: t.IcebergType, width: int) -> list[Column]:
         size = 8 * -(-width // 8)
         prefix = sf.substring(column.cast("binary"), 1, width)
         text = sf.rpad(sf.hex(prefix), 2 * size, "0")
-        parts = [sf.conv(sf.substring(text, 1 + 8 * at, 8), 16, 10) for at in range(size // 4)]
+        parts = [
+            sf.conv(sf.substring(text, 1 + 8 * index, 8), 16, 10) for index in range(size // 4)
+        ]
         longs = [sf.coalesce(part.cast("bigint"), sf.lit(0)) for part in parts]
         pairs = zip(longs[::2], longs[1::2], strict=True)
         return [sf.shiftleft(high, 32).bitwiseOR(low) for high, low in pairs]
@@ -82,30 +84,30 @@ def _of_floats(column: Column) -> Column:
         return pa.array(float_words(array).view("int64"))
 
     # PySpark's overloads know iterators only; a plain array is as good.
-    made = arrow_udf(words, LongType())  # type: ignore[call-overload]
-    return cast(Column, made(column))
+    words_of = arrow_udf(words, LongType())  # type: ignore[call-overload]
+    return cast(Column, words_of(column))
 
 
 def _key(words: Sequence[Sequence[Column]], chunk: BitChunk) -> Column:
     turns = len(chunk.columns)
-    found = []
+    parts = []
     for turn, column in enumerate(chunk.columns):
-        at, end = chunk.first_bit, chunk.first_bit + chunk.bits
-        while at < end:  # byte by byte, or what lies in this chunk of one
-            stop = min(end, (at // 8 + 1) * 8)
-            bits = _bits(words[column], at, stop - at)
+        bit, end = chunk.first_bit, chunk.first_bit + chunk.bits
+        while bit < end:  # byte by byte, or what lies in this chunk of one
+            stop = min(end, (bit // 8 + 1) * 8)
+            bits = _bits(words[column], bit, stop - bit)
             shift = (end - stop) * turns + turns - 1 - turn
-            found.append(_shifted(_spread(bits, stop - at, turns), shift))
-            at = stop
-    joined = reduce(Column.bitwiseOR, found)
+            parts.append(_shifted(_spread(bits, stop - bit, turns), shift))
+            bit = stop
+    joined = reduce(Column.bitwiseOR, parts)
     cut = chunk.bits * turns - chunk.kept
     return sf.shiftrightunsigned(joined, cut) if cut else joined
 
 
 def _bits(words: Sequence[Column], first: int, count: int) -> Column:
     """Return some bits of one byte."""
-    word, place = words[first // _WORD], first % _WORD
-    moved = sf.shiftrightunsigned(word, _WORD - place - count) if place + count < _WORD else word
+    word, offset = words[first // _WORD], first % _WORD
+    moved = sf.shiftrightunsigned(word, _WORD - offset - count) if offset + count < _WORD else word
     return moved.bitwiseAND(sf.lit((1 << count) - 1))
 
 
@@ -117,7 +119,9 @@ def _spread(bits: Column, count: int, turns: int) -> Column:
         sum(((value >> bit) & 1) << (bit * turns) for bit in range(count))
         for value in range(1 << count)
     ]
-    return sf.get(expression(f"array({','.join(f'{each}L' for each in table)})"), bits.cast("int"))
+    return sf.get(
+        expression(f"array({','.join(f'{entry}L' for entry in table)})"), bits.cast("int")
+    )
 
 
 def _shifted(column: Column, by: int) -> Column:

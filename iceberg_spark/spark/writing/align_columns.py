@@ -29,23 +29,23 @@ def table_frame(frame: DataFrame, schema: Schema, *, case_sensitive: bool) -> Da
     step by a type that it is given; names in structs are made the table's before, for it would
     match them by the session's rule.
     """
-    given = frame.schema
-    found = _Names.of(given.fields, case_sensitive)
-    texts = {plain(place): plain(place) for place in range(len(given.fields))}
-    wanted = []
+    frame_type = frame.schema
+    names_in_frame = _Names.of(frame_type.fields, case_sensitive)
+    texts = {plain(index): plain(index) for index in range(len(frame_type.fields))}
+    fields = []
     for number, field in enumerate(schema.fields):
-        place = found.place(field.name)
-        name = f"missing{number}" if place is None else plain(place)
-        wanted.append(s.StructField(name, _type(field), True, _metadata(field)))
-        if place is not None:
-            texts[name] = _as_named(name, given.fields[place], field, case_sensitive)
+        index = names_in_frame.place(field.name)
+        name = f"missing{number}" if index is None else plain(index)
+        fields.append(s.StructField(name, _type(field), True, _metadata(field)))
+        if index is not None:
+            texts[name] = _as_named(name, frame_type.fields[index], field, case_sensitive)
         elif field.write_default is not None:
             texts[name] = write_default_text(field)
     rows = by_position(frame)
     if list(texts.values()) != rows.columns:
         rows = named(rows, list(texts.values()), list(texts))
     names = [field.name for field in schema.fields]
-    return _with_inner_ids(rows.to(s.StructType(wanted)), wanted, names)
+    return _with_inner_ids(rows.to(s.StructType(fields)), fields, names)
 
 
 def source_column(
@@ -55,17 +55,17 @@ def source_column(
     fields: Sequence[s.StructField] = struct.fields
     column: Column | None = None
     for step in schema.path_ids(field_id):
-        place = _Names.of(fields, case_sensitive).place(schema.find_field(step).name)
-        if place is None:
+        index = _Names.of(fields, case_sensitive).place(schema.find_field(step).name)
+        if index is None:
             return None
-        column = sf.col(plain(place)) if column is None else column.getField(fields[place].name)
-        kind = fields[place].dataType
+        column = sf.col(plain(index)) if column is None else column.getField(fields[index].name)
+        kind = fields[index].dataType
         fields = kind.fields if isinstance(kind, s.StructType) else ()
     return column
 
 
 def _with_inner_ids(
-    rows: DataFrame, wanted: Sequence[s.StructField], names: Sequence[str]
+    rows: DataFrame, fields: Sequence[s.StructField], names: Sequence[str]
 ) -> DataFrame:
     """Return rows under names, structs cast to the types they have, which holds the ids in them.
 
@@ -73,16 +73,16 @@ def _with_inner_ids(
     optimizer finds that a field is never NULL. No optimizer takes a cast to other metadata away.
     """
     structs = {
-        each.name: sf.col(each.name)
-        .cast(each.dataType)
-        .alias(f"ids_{each.name}", metadata=each.metadata)
-        for each in wanted
-        if isinstance(each.dataType, s.StructType)
+        field.name: sf.col(field.name)
+        .cast(field.dataType)
+        .alias(f"ids_{field.name}", metadata=field.metadata)
+        for field in fields
+        if isinstance(field.dataType, s.StructType)
     }
     if not structs:
         return renamed(rows, names)
     # Over Connect `withColumns` would forget the metadata of its columns.
-    held = [f"ids_{each.name}" if each.name in structs else each.name for each in wanted]
+    held = [f"ids_{field.name}" if field.name in structs else field.name for field in fields]
     return named(rows.select("*", *structs.values()), held, names)
 
 
@@ -96,35 +96,37 @@ class _Names:
     @classmethod
     def of(cls, fields: Iterable[s.StructField], case_sensitive: bool) -> _Names:
         names = [field.name for field in fields]
-        backwards = [(name, place) for place, name in enumerate(names)][::-1]
-        lower = {} if case_sensitive else {name.lower(): place for name, place in backwards}
+        backwards = [(name, index) for index, name in enumerate(names)][::-1]
+        lower = {} if case_sensitive else {name.lower(): index for name, index in backwards}
         return cls(dict(backwards), lower)
 
     def place(self, name: str) -> int | None:
-        found = self.exact.get(name)
-        return self.lower.get(name.lower()) if found is None else found
+        index = self.exact.get(name)
+        return self.lower.get(name.lower()) if index is None else index
 
 
-def _as_named(name: str, given: s.StructField, field: NestedField, case_sensitive: bool) -> str:
+def _as_named(name: str, column: s.StructField, field: NestedField, case_sensitive: bool) -> str:
     """Return a column, with the table's names in it and nothing that says more about it."""
-    if isinstance(field.field_type, StructType) and isinstance(given.dataType, s.StructType):
-        shown = _with_names(given.dataType, field.field_type, case_sensitive)
-        if shown != given.dataType:
+    if isinstance(field.field_type, StructType) and isinstance(column.dataType, s.StructType):
+        shown = _with_names(column.dataType, field.field_type, case_sensitive)
+        if shown != column.dataType:
             return f"cast({name} as {type_text(shown)})"
     # Any expression but a name has no metadata; the optimizer leaves the name of this one.
-    return f"case when true then {name} end" if given.metadata else name
+    return f"case when true then {name} end" if column.metadata else name
 
 
-def _with_names(given: s.StructType, kind: StructType, case_sensitive: bool) -> s.StructType:
-    found = _Names.of(given.fields, case_sensitive)
-    names = {found.place(field.name): field for field in kind.fields}
-    made = []
-    for place, each in enumerate(given.fields):
-        field, inner = names.get(place), each.dataType
+def _with_names(frame_type: s.StructType, kind: StructType, case_sensitive: bool) -> s.StructType:
+    names_in_frame = _Names.of(frame_type.fields, case_sensitive)
+    names = {names_in_frame.place(field.name): field for field in kind.fields}
+    fields = []
+    for index, frame_field in enumerate(frame_type.fields):
+        field, inner = names.get(index), frame_field.dataType
         if field and isinstance(field.field_type, StructType) and isinstance(inner, s.StructType):
             inner = _with_names(inner, field.field_type, case_sensitive)
-        made.append(s.StructField(field.name if field else each.name, inner, each.nullable))
-    return s.StructType(made)
+        fields.append(
+            s.StructField(field.name if field else frame_field.name, inner, frame_field.nullable)
+        )
+    return s.StructType(fields)
 
 
 def _type(field: NestedField) -> s.DataType:
@@ -132,7 +134,10 @@ def _type(field: NestedField) -> s.DataType:
     match field.field_type:
         case StructType(fields=fields):
             return s.StructType(
-                [s.StructField(each.name, _type(each), True, _metadata(each)) for each in fields]
+                [
+                    s.StructField(inner.name, _type(inner), True, _metadata(inner))
+                    for inner in fields
+                ]
             )
         case _:
             return to_spark(Schema(field)).fields[0].dataType

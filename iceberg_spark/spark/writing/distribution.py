@@ -34,17 +34,17 @@ class Arrangement:
     order: tuple[Column, ...]
 
 
-def distribution(context: WriteContext, asked: str | None = None) -> Distribution:
+def distribution(context: WriteContext, requested: str | None = None) -> Distribution:
     """Return how rows go to tasks: as asked, else as the table's property says, else by its form.
 
     A sorted table takes range, a partitioned one hash, as in Java's SparkWriteConf. Raises
     InvalidOptionError for an unknown mode.
     """
-    if asked is not None and asked.lower() not in _MODES:
+    if requested is not None and requested.lower() not in _MODES:
         raise InvalidOptionError(
-            f"distribution-mode: '{asked}' is unknown; use one of {', '.join(_MODES)}"
+            f"distribution-mode: '{requested}' is unknown; use one of {', '.join(_MODES)}"
         )
-    named = asked
+    named = requested
     if named is None and WRITE_DISTRIBUTION_MODE in context.properties:
         named = text_property(context.properties, WRITE_DISTRIBUTION_MODE)
     partitioned, ordered = not context.spec.is_unpartitioned, is_sortable(context)
@@ -61,7 +61,7 @@ def is_sortable(context: WriteContext) -> bool:
     return can_sort(context.sort_order, context.schema)
 
 
-def arrangement(context: WriteContext, asked: str | None, source_of: SourceOf) -> Arrangement:
+def arrangement(context: WriteContext, requested: str | None, source_of: SourceOf) -> Arrangement:
     """Return what a write asks for, over the frame's columns."""
     schema = context.schema
     keys = packed(
@@ -75,7 +75,7 @@ def arrangement(context: WriteContext, asked: str | None, source_of: SourceOf) -
     order: tuple[Column, ...] = ()
     if is_sortable(context):
         order = tuple(_sort_key(key, schema, source_of) for key in context.sort_order.fields)
-    return Arrangement(keys, distribution(context, asked), order)
+    return Arrangement(keys, distribution(context, requested), order)
 
 
 def _partition_key(transform: Transform, kind: IcebergType, source: Column) -> PartitionKey:

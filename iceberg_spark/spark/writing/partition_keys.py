@@ -56,7 +56,9 @@ def packed(keys: Sequence[PartitionKey]) -> tuple[Column, ...]:
     ]
     pairs = zip(numbers[1:], bits[1:], strict=True)
     return (
-        reduce(lambda all_, one: sf.shiftleft(all_, one[1]).bitwiseOR(one[0]), pairs, numbers[0]),
+        reduce(
+            lambda all_, digit: sf.shiftleft(all_, digit[1]).bitwiseOR(digit[0]), pairs, numbers[0]
+        ),
     )
 
 

@@ -32,7 +32,7 @@ class Placement:
 def placed(
     frame: DataFrame,
     partition: Sequence[Column],
-    wanted: Arrangement,
+    arrangement: Arrangement,
     placement: Placement,
     source_of: SourceOf,
 ) -> DataFrame:
@@ -40,7 +40,7 @@ def placed(
 
     Computed keys are columns while rows are sorted: a sort would compute them at each comparison.
     """
-    order, names = wanted.order, list[str]()
+    order, names = arrangement.order, list[str]()
     if placement.keys is not None:
         computed = placement.keys(source_of)
         names = [f"{_STEM}{number}" for number in range(len(computed))]

@@ -38,8 +38,8 @@ def rows_per_file(
     a task gets about `task_bytes` of rows, less than a file holds, no row is read for it.
     """
     target = context.target_file_size_bytes
-    known = estimated_bytes(frame)
-    if known is not None and known * SIZES.surely_less <= target:
+    estimate = estimated_bytes(frame)
+    if estimate is not None and estimate * SIZES.surely_less <= target:
         return None
     size = context.row_bytes
     seldom_full = task_bytes is not None and task_bytes <= target
@@ -50,8 +50,8 @@ def rows_per_file(
         size = _encoded_bytes(rows, context) / rows.num_rows
     if size is None:
         size = sum(
-            _USUAL_BYTES.get(type(context.schema.find_type(each)), 0)
-            for each in context.schema.field_ids
+            _USUAL_BYTES.get(type(context.schema.find_type(field_id)), 0)
+            for field_id in context.schema.field_ids
         )
     return max(1, int(target / size))
 
@@ -62,8 +62,8 @@ def _encoded_bytes(rows: pa.Table, context: WriteContext) -> int:
     modes = dict.fromkeys(context.schema.field_ids, NONE)
     layout = parquet_layout(context.schema, WriterProperties(context.properties), modes, {})
     writer = ParquetFileWriter(sink, layout)
-    made = aligned(context.schema, rows.to_batches(), AlignOptions(case_sensitive=True))
-    writer.write(pa.Table.from_batches(made))
+    batches = aligned(context.schema, rows.to_batches(), AlignOptions(case_sensitive=True))
+    writer.write(pa.Table.from_batches(batches))
     return writer.bytes_written
 
 

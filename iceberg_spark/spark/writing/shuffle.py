@@ -45,24 +45,24 @@ class Shuffle:
 NO_SHUFFLE = Shuffle()
 
 
-def shuffle_of(context: WriteContext, asked: str | None, session: SparkSession) -> Shuffle:
+def shuffle_of(context: WriteContext, requested: str | None, session: SparkSession) -> Shuffle:
     """Return how a write shuffles; without any settings where it doesn't by hash.
 
     A table's property counts before the session's setting, which is asked for before ours.
     Raises InvalidOptionError for a property that is no positive integer, and for a bad mode.
     """
-    if distribution(context, asked) != "hash":
+    if distribution(context, requested) != "hash":
         return NO_SHUFFLE
     name = ADVISORY_PARTITION_SIZE_BYTES
-    asked_for = name in context.properties
-    size = int_property(context.properties, name) if asked_for else _usual_bytes(context, session)
+    is_in_table = name in context.properties
+    size = int_property(context.properties, name) if is_in_table else _usual_bytes(context, session)
     if size <= 0:
         raise InvalidOptionError(f"Table property '{name}' is {size}; it must be positive")
     # Asked for without a default: Spark checks one, where nothing is set, as if it were a setting.
     usual = int(session.conf.get("spark.sql.shuffle.partitions") or 0)
     first = {_FIRST_PARTITIONS: str(max(usual, SIZES.least_partitions))}
     bytes_ = {_TASK_BYTES: f"{size}b"}
-    if asked_for:
+    if is_in_table:
         return Shuffle(bytes_, first, size)
     is_set = session.conf.get(_TASK_BYTES, None) is not None
     return Shuffle({}, {**first, **bytes_}, None if is_set else size)

@@ -29,15 +29,15 @@ def spark_options(properties: Mapping[str, str]) -> dict[str, str]:
 
     Raises InvalidOptionError naming a property with a bad value.
     """
-    given = WriterProperties(properties)
-    encoding = parquet_options(given)
-    block = given.positive_int(
+    writer_properties = WriterProperties(properties)
+    encoding = parquet_options(writer_properties)
+    block = writer_properties.positive_int(
         "parquet.row-group-size-bytes", int(names.DEFAULTS[names.PARQUET_ROW_GROUP_SIZE_BYTES])
     )
-    rows = given.positive_int(
+    rows = writer_properties.positive_int(
         "parquet.page-row-limit", int(names.DEFAULTS[names.PARQUET_PAGE_ROW_LIMIT])
     )
-    version = given.text("parquet.page-version", "v1").lower()
+    version = writer_properties.text("parquet.page-version", "v1").lower()
     options = {
         **_COMMIT,
         "compression": _CODECS.get(encoding.codec, encoding.codec),
@@ -54,8 +54,8 @@ def spark_options(properties: Mapping[str, str]) -> dict[str, str]:
     for column, text in prefixed(properties, names.PARQUET_BLOOM_FILTER_COLUMN_PREFIX).items():
         options[f"parquet.bloom.filter.enabled#{column}"] = text.strip().lower()
     if names.PARQUET_BLOOM_FILTER_MAX_BYTES in properties:
-        most = names.int_property(properties, names.PARQUET_BLOOM_FILTER_MAX_BYTES)
-        options["parquet.bloom.filter.max.bytes"] = str(most)
+        max_bytes = names.int_property(properties, names.PARQUET_BLOOM_FILTER_MAX_BYTES)
+        options["parquet.bloom.filter.max.bytes"] = str(max_bytes)
     return options
 
 
@@ -76,5 +76,5 @@ def write_parquet(
     writer = writer.option("maxRecordsPerFile", str(rows_per_file or 0))
     if keys:
         writer = writer.partitionBy(*keys)
-    place = f"file:{location.strip_scheme(folder)}" if location.is_local(folder) else folder
-    writer.parquet(place)
+    path = f"file:{location.strip_scheme(folder)}" if location.is_local(folder) else folder
+    writer.parquet(path)

@@ -165,7 +165,7 @@ def _by_arrow(transform: Transform, kind: t.IcebergType, column: Column) -> Colu
         return apply_transform(transform, kind, values if step is None else step(values))
 
     # PySpark's overloads know iterators only; a plain array is as good.
-    made = arrow_udf(  # type: ignore[call-overload]
+    function = arrow_udf(  # type: ignore[call-overload]
         apply, to_spark(Schema(result)).fields[0].dataType
     )
-    return cast(Column, made(column))
+    return cast(Column, function(column))

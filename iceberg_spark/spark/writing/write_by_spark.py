@@ -52,7 +52,7 @@ def write_natively(
     frame: DataFrame,
     context: WriteContext,
     options: AlignOptions,
-    asked: str | None,
+    requested: str | None,
     placement: Placement | None = None,
 ) -> tuple[DataFile, ...]:
     """Write a frame whose columns were checked; returns the files, which no table refers to yet.
@@ -64,16 +64,16 @@ def write_natively(
     folder = _new_folder(io, context)
     try:
         table = table_frame(frame, context.schema, case_sensitive=options.case_sensitive)
-        shuffle = shuffle_of(context, asked, frame.sparkSession)
+        shuffle = shuffle_of(context, requested, frame.sparkSession)
         limit = rows_per_file(table, context, shuffle.task_bytes)
         # Around both: a frame's shuffle may be sized when it is made.
         with write_settings(frame.sparkSession, shuffle=shuffle):
-            rows, keys = _arranged(table, context, asked, placement)
+            rows, keys = _arranged(table, context, requested, placement)
             write_parquet(rows, folder, context.properties, keys, limit)
         files = list(io.list(folder))
         written = _described(frame.sparkSession, context, io, files)
-        kept = {file.file_path for file in written}
-        remove_written(io, [info.path for info in files if info.path not in kept])
+        paths = {file.file_path for file in written}
+        remove_written(io, [info.path for info in files if info.path not in paths])
     except BaseException:
         _empty(io, folder)
         raise
@@ -81,7 +81,7 @@ def write_natively(
 
 
 def _arranged(
-    table: DataFrame, context: WriteContext, asked: str | None, placement: Placement | None
+    table: DataFrame, context: WriteContext, requested: str | None, placement: Placement | None
 ) -> tuple[DataFrame, list[str]]:
     """Return the table's columns and the folder columns, distributed and sorted."""
     schema = context.schema
@@ -89,14 +89,14 @@ def _arranged(
     def source_of(field_id: int) -> Column:
         return table_column(schema, field_id)
 
-    wanted = arrangement(context, asked, source_of)
-    names = _free_names(schema, len(wanted.keys))
-    named = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
+    target = arrangement(context, requested, source_of)
+    names = _free_names(schema, len(target.keys))
+    named = [key.alias(name) for key, name in zip(target.keys, names, strict=True)]
     keyed = table.select("*", *named)
     keys = [sf.col(name) for name in names]
     if placement is not None:
-        return placed(keyed, keys, wanted, placement, source_of), names
-    return arrange(keyed, wanted.mode, keys, wanted.order), names
+        return placed(keyed, keys, target, placement, source_of), names
+    return arrange(keyed, target.mode, keys, target.order), names
 
 
 def table_column(schema: Schema, field_id: int) -> Column:
@@ -134,20 +134,23 @@ def _described(
 
     Raises the first of our errors that a file gave.
     """
-    found = [info for info in files if info.path.endswith(_SUFFIX)]
-    if len(found) <= DESCRIBE.files_here:
-        small = sum(info.size for info in found) <= DESCRIBE.bytes_here
+    data_files = [info for info in files if info.path.endswith(_SUFFIX)]
+    if len(data_files) <= DESCRIBE.files_here:
+        small = sum(info.size for info in data_files) <= DESCRIBE.bytes_here
         describe = describer(context, io, reads_columns=small)
         with (
             suppress(NotInFooterError),
             ThreadPoolExecutor(DESCRIBE.readers, "iceberg-describe") as pool,
         ):
-            entries = list(pool.map(lambda info: describe(info.path, info.size), found))
+            entries = list(pool.map(lambda info: describe(info.path, info.size), data_files))
             return tuple(entry for entry in entries if entry is not None)
-    most = max(DESCRIBE.task_files, -(-len(found) // DESCRIBE.most_tasks))
-    groups = [found[start : start + most] for start in range(0, len(found), most)]
-    made = job_results(session, groups, DescribeTask(context).entries, final=(IcebergError,))
-    return tuple(entry for entries in made for entry in entries)
+    files_per_task = max(DESCRIBE.task_files, -(-len(data_files) // DESCRIBE.most_tasks))
+    groups = [
+        data_files[start : start + files_per_task]
+        for start in range(0, len(data_files), files_per_task)
+    ]
+    entry_lists = job_results(session, groups, DescribeTask(context).entries, final=(IcebergError,))
+    return tuple(entry for entries in entry_lists for entry in entries)
 
 
 def _empty(io: FileIO, folder: str) -> None:

@@ -48,20 +48,20 @@ class WriteEngine:
     reason: str
 
 
-def write_engine(context: WriteContext, asked: Engine | None = None) -> WriteEngine:
+def write_engine(context: WriteContext, requested: Engine | None = None) -> WriteEngine:
     """Choose the engine that writes frames to a table.
 
     Raises UnsupportedError where `native` is asked for and Spark's writer would not do, naming
     why, and InvalidOptionError for another engine.
     """
-    if asked not in (None, "native", "arrow"):
-        raise InvalidOptionError(f"engine: '{asked}' is unknown; use 'native' or 'arrow'")
-    if asked == "arrow":
+    if requested not in (None, "native", "arrow"):
+        raise InvalidOptionError(f"engine: '{requested}' is unknown; use 'native' or 'arrow'")
+    if requested == "arrow":
         return WriteEngine("arrow", "it was asked for")
     problem = obstacle(context)
     if problem is None:
         return WriteEngine("native", "Spark's Parquet writer can write everything here")
-    if asked == "native":
+    if requested == "native":
         raise UnsupportedError(f"The native engine can't write this: {problem}; use engine='arrow'")
     return WriteEngine("arrow", problem)
 

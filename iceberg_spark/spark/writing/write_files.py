@@ -101,18 +101,18 @@ def _write_by_arrow(
     frame: DataFrame,
     context: WriteContext,
     options: AlignOptions,
-    asked: str | None,
+    requested: str | None,
     placement: Placement | None,
 ) -> tuple[DataFile, ...]:
     io = context.io
-    shuffle = shuffle_of(context, asked, frame.sparkSession)
+    shuffle = shuffle_of(context, requested, frame.sparkSession)
     try:
         with held_settings(frame.sparkSession, shuffle.settings, shuffle.defaults):
-            rows = _arranged(frame, context, options, asked, placement)
+            rows = _arranged(frame, context, options, requested, placement)
             work = WriteTask(context, options).written
-            done = results(rows, work, names=rows.schema.names, final=_INPUT_ERRORS)
-        files = tuple(file for task in done for file in task.files)
-        others = any(task.again for task in done) or speculates(frame.sparkSession)
+            task_results = results(rows, work, names=rows.schema.names, final=_INPUT_ERRORS)
+        files = tuple(file for task in task_results for file in task.files)
+        others = any(task.again for task in task_results) or speculates(frame.sparkSession)
         remove_other_attempts(io, context, [file.file_path for file in files], outlive=others)
     except BaseException as error:
         # After an error about the rows every task has ended: only speculative ones still write.
@@ -126,28 +126,28 @@ def _arranged(
     frame: DataFrame,
     context: WriteContext,
     options: AlignOptions,
-    asked: str | None,
+    requested: str | None,
     placement: Placement | None,
 ) -> DataFrame:
     """Return the frame as the table asks for its rows; its columns are the same."""
-    plain = distribution(context, asked) == "none" and not is_sortable(context)
+    plain = distribution(context, requested) == "none" and not is_sortable(context)
     if plain and placement is None:
         return frame
     schema, struct = context.schema, frame.schema
 
     def source_of(field_id: int) -> Column:
-        found = source_column(schema, field_id, struct, case_sensitive=options.case_sensitive)
-        return _default(schema, field_id) if found is None else found
+        column = source_column(schema, field_id, struct, case_sensitive=options.case_sensitive)
+        return _default(schema, field_id) if column is None else column
 
-    wanted = arrangement(context, asked, source_of)
-    names = [f"k{index}" for index in range(len(wanted.keys))]
-    keys = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
+    target = arrangement(context, requested, source_of)
+    names = [f"k{index}" for index in range(len(target.keys))]
+    keys = [key.alias(name) for key, name in zip(target.keys, names, strict=True)]
     keyed = by_position(frame).select("*", *keys)
     columns = [sf.col(name) for name in names]
     if placement is None:
-        ordered = arrange(keyed, wanted.mode, columns, wanted.order)
+        ordered = arrange(keyed, target.mode, columns, target.order)
     else:
-        ordered = placed(keyed, columns, wanted, placement, source_of)
+        ordered = placed(keyed, columns, target, placement, source_of)
     return renamed(ordered.drop(*names), struct.names)
 
 

@@ -45,8 +45,12 @@ def write_settings(
     session: SparkSession, *, shuffle: Shuffle = NO_SHUFFLE
 ) -> AbstractContextManager[None]:
     """Hold what Spark's Parquet writer needs, and what the shuffle does, while a block runs."""
-    asked = str(session.conf.get(_EXCLUDED, None) or "")
-    rules = {_EXCLUDED: asked if _FOLDABLE in asked else ",".join(filter(None, (asked, _FOLDABLE)))}
+    excluded = str(session.conf.get(_EXCLUDED, None) or "")
+    rules = {
+        _EXCLUDED: excluded
+        if _FOLDABLE in excluded
+        else ",".join(filter(None, (excluded, _FOLDABLE)))
+    }
     return held_settings(session, {**WRITE_SETTINGS, **rules, **shuffle.settings}, shuffle.defaults)
 
 
@@ -78,11 +82,11 @@ def held_settings(
 
 
 def _set(session: SparkSession, held: _Held, settings: Mapping[str, str]) -> None:
-    for name, wanted in settings.items():
-        held.wanted[name] = wanted
-        if session.conf.get(name, None) != wanted:
+    for name, value in settings.items():
+        held.wanted[name] = value
+        if session.conf.get(name, None) != value:
             held.before.setdefault(name, session.conf.get(name, None))
-            session.conf.set(name, wanted)
+            session.conf.set(name, value)
 
 
 def _leave(session: SparkSession, key: str, held: _Held) -> None:
