@@ -19,9 +19,17 @@ _SCANNED_WITH = ("snapshot_id", "branch", "tag", "as_of_timestamp_ms", "row_filt
 
 
 def load_table(table: TableName, **properties: object) -> Table:
-    """Load a table by location, metadata.json (read-only) or identifier "cat.db.tbl".
+    """Load a table by its location, its metadata.json (read-only) or its name "cat.db.tbl".
 
-    `properties` are storage or catalog properties, as PyIceberg's. Raises NoSuchTableError.
+    Args:
+        table: The location or name.
+        **properties: Storage or catalog properties, with PyIceberg's names.
+
+    Raises:
+        NoSuchTableError: There is no table; the message says what was found instead.
+
+    Example:
+        >>> ice.load_table("prod.db.events").scan("id < 10").to_arrow()
     """
     for name in properties:
         if name in _SCANNED_WITH:
@@ -42,10 +50,21 @@ def create_table(
     properties: Mapping[str, object] | None = None,
     **storage: object,
 ) -> Table:
-    """Create an empty table: format v2 (or property `format-version`), Parquet, zstd.
+    """Create an empty table, by default of format version 2 with Parquet files and zstd.
 
-    `partition_by` holds texts like "days(ts)", "bucket(16, id)", "truncate(4, s)", "region";
-    `sort_order` like "id desc nulls last". Raises TableAlreadyExistsError.
+    Args:
+        table: The location, or a name "cat.db.tbl".
+        schema: DDL text, a PySpark StructType, a pyarrow.Schema or an Iceberg Schema.
+        partition_by: Columns and transforms: "days(ts)", "bucket(16, id)", "truncate(4, s)".
+        sort_order: Columns and transforms with directions: "id desc nulls last".
+        properties: Table properties, also `format-version`.
+        **storage: Storage or catalog properties.
+
+    Raises:
+        TableAlreadyExistsError: The table exists.
+
+    Example:
+        >>> ice.create_table("prod.db.events", "id bigint, ts timestamp", partition_by=["days(ts)"])
     """
     _check_storage("create_table", storage, _MADE_WITH)
     catalog, identifier = _resolved(table, storage)

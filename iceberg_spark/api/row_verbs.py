@@ -48,12 +48,12 @@ Summary: TypeAlias = Mapping[str, str]
 
 
 class RowVerbs:
-    """What `Table` and `TableTransaction` do to rows.
+    """The methods of `Table` and `TableTransaction` that change rows.
 
-    `branch` is main by default, `snapshot_properties` go into the snapshot's summary, and
-    `case_sensitive` says how names of columns are matched. `txn_app_id` and `txn_version` name a
-    batch of an application: one whose version is not above the app's last on that branch is
-    skipped, so that a batch that is run again lands once.
+    All of them take these arguments: `branch` (main by default), `snapshot_properties` for the
+    snapshot's summary, and `case_sensitive` for the names of columns. `txn_app_id` and
+    `txn_version` name a batch of an application: it is skipped if the branch already has this
+    version of the application, or a later one.
     """
 
     __slots__ = ()
@@ -97,11 +97,17 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> None:
-        """Append rows: a Spark frame, or an Arrow table (then no SparkSession is needed).
+        """Append rows.
 
-        A frame is written by Spark's own Parquet writer where that can do it, else by ours in
-        the Python workers; `engine` ("native" or "arrow") forces one. `distribution_mode`
-        ("none", "hash", "range") stands in for the table's `write.distribution-mode`.
+        Spark's own Parquet writer writes a DataFrame if it can, otherwise this library's writer
+        does, in the Python workers.
+
+        - `df`: A Spark DataFrame, or Arrow or pandas rows (which need no SparkSession).
+        - `engine`: "native" or "arrow" forces one of the two writers.
+        - `distribution_mode`: "none", "hash" or "range" overrides `write.distribution-mode`.
+
+        Example:
+            >>> t.append(pa.table({"id": [1, 2]}))
         """
         token = self._token(txn_app_id, txn_version, branch)
         told = self._told(snapshot_properties, token)
@@ -139,10 +145,11 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> None:
-        """Replace the rows that match the filter (all by default) by those of a frame or table.
+        """Replace the rows that match the filter, or all rows, by those of `df`.
 
-        Files that match in part are rewritten without the matching rows; with
-        `allow_rewrite=False` they raise a ValidationException that names the file.
+        Raises:
+            ValidationException: Rows that match were committed meanwhile. Or, with
+                `allow_rewrite=False`, only some rows of a file match.
         """
         with session_of(df):
             predicate, time_zone = _parsed(overwrite_filter), session_time_zone()
@@ -185,12 +192,20 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> ChangedRows:
-        """Delete the rows that match; false and null stay. Returns how many.
+        """Delete the rows for which the filter is true, and return their number.
 
-        Files that hold nothing else are dropped by metadata alone; the others are rewritten or
-        get position deletes, as `write.delete.mode` says. With a session active any deterministic
-        Spark expression will do, without one those of `scan`; with an `alias` it may call the
-        table that. A ValidationException when rows that concern it were committed meanwhile.
+        Files whose rows all match are removed unopened. `write.delete.mode` decides whether others
+        are rewritten or get position deletes.
+
+        - `delete_filter`: With a session any deterministic Spark expression, without one a filter
+          of `scan`.
+        - `alias`: A name by which the filter may call the table.
+
+        Raises:
+            ValidationException: Rows that the filter concerns were committed meanwhile.
+
+        Example:
+            >>> t.delete("region = 'eu' and ts < '2024-01-01'").deleted
         """
         token = self._token(txn_app_id, txn_version, branch)
         given = branch, self._told(snapshot_properties, token), case_sensitive, Names(alias)
@@ -215,11 +230,17 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> ChangedRows:
-        """Set columns of the rows that match to SQL expressions: `{"v": "v + 1"}`.
+        """Set columns to SQL expressions, in the rows that match. Runs on Spark.
 
-        Runs on Spark. Values are stored as Spark's ANSI assignment says (an overflow is an
-        InvalidInputError); a row whose partition changes moves. `write.update.mode` says how. With
-        an `alias` expressions may call the table that.
+        Values are stored by the rules of Spark's ANSI mode. `write.update.mode` decides how files
+        change. With an `alias`, expressions may call the table by it.
+
+        Raises:
+            InvalidInputError: A value does not fit its column.
+            ValidationException: Rows that the filter concerns were committed meanwhile.
+
+        Example:
+            >>> t.update({"amount": "amount * 2"}, where="region = 'eu'").updated
         """
         token = self._token(txn_app_id, txn_version, branch)
         given = branch, self._told(snapshot_properties, token), case_sensitive, Names(alias)
@@ -247,13 +268,15 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> UpsertResult:
-        """Write changes by key as CDC writers do: the table is not read (PyIceberg's merges).
+        """Write changes by key. The table is not read (PyIceberg's method is a merge).
 
-        A column `_op` says what each row does: I, U, +I, +U (INSERT, UPDATE_AFTER) write it in
-        place of all rows of its key, D, -D, -U (DELETE, UPDATE_BEFORE) delete those; without it
-        all rows are written. The last row of a key wins: by `order_by`, columns of `df` (ties are
-        an InvalidInputError), or in input order, where a frame was not shuffled. No keys means
-        the identifier fields. Keys must give the partition, unless `global_delete`.
+        A column `_op` says what a row does: I, U, +I, +U (INSERT, UPDATE_AFTER) replace the rows of
+        its key; D, -D, -U (DELETE, UPDATE_BEFORE) delete them. Without it all rows replace.
+
+        The last row of a key wins: by `order_by`, columns of `df` without ties, or in input order.
+
+        - `keys`: The key's columns, by default the identifier fields. They must decide the
+          partition, unless `global_delete` is set.
         """
         token = self._token(txn_app_id, txn_version, branch)
         with self._changes() as changes, changes.batch(token) as is_new:
@@ -350,11 +373,15 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> MergeBuilder:
-        """Return a builder of a MERGE on Spark: add clauses, then `.execute()`.
+        """Return a builder of a MERGE, which runs on Spark: add clauses, then `.execute()`.
 
-        `source` is a Spark frame or Arrow data and is read once; `on` and the clauses call the
-        target `t` and the source `s`, or what `aliases` say. `write.merge.mode` says how rows
-        change.
+        - `source`: A Spark DataFrame or Arrow data; it is read once.
+        - `on`: The condition. It calls the target `t` and the source `s`, as the clauses do.
+        - `aliases`: Other names of target and source.
+
+        Example:
+            >>> merge = t.merge(changes, "t.id = s.id").when_matched_update_all()
+            >>> merge.when_not_matched_insert_all().execute()
         """
         token = self._token(txn_app_id, txn_version, branch)
         request = MergeRequest(
@@ -395,7 +422,7 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> None:
-        """Replace the partitions that get rows; the others stay."""
+        """Replace the partitions that get rows. The other partitions stay unchanged."""
         token = self._token(txn_app_id, txn_version, branch)
         told = self._told(snapshot_properties, token)
         with self._changes() as changes, changes.batch(token) as is_new:
@@ -416,13 +443,18 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> None:
-        """Add Parquet, ORC or Avro files, or a Hive-style folder, as they lie, nothing rewritten.
+        """Add Parquet, ORC or Avro files, or a Hive-style folder, without rewriting them.
 
-        `partition_filter` takes only files in these partition folders, as {"day": "2024-01-01"};
-        `parallelism` threads read their footers. Timestamps in names of folders are wall clocks of
-        the session's zone, of UTC without one. Files without field ids are read by name: the name
-        mapping is set where there is none. A file that the table has already is an
-        InvalidInputError, unless `check_duplicate_files` is off.
+        Files without field ids are read by name: the table gets a name mapping if it has none.
+
+        - `paths`: Files or a folder.
+        - `check_duplicate_files`: Refuse files that the table already has.
+        - `partition_filter`: Add only these partition folders, as {"day": "2024-01-01"}. Timestamps
+          in names of folders are in the session's time zone, or in UTC.
+        - `parallelism`: The number of threads that read footers.
+
+        Raises:
+            InvalidInputError: A file does not fit, or the table already has it.
         """
         token = self._token(txn_app_id, txn_version, branch)
         told = self._told(snapshot_properties, token)

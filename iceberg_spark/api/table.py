@@ -43,10 +43,10 @@ from iceberg_spark.spec.txn import token_of
 
 
 class Table(RowVerbs):
-    """An Iceberg table as loaded; `refresh` loads the newest version.
+    """An Iceberg table at the version that was loaded. `refresh` loads the newest one.
 
-    Verbs are planned on the newest version, whichever is shown, and leave the table at the one
-    they made. Scans and transactions stay with the version shown. Names follow PyIceberg.
+    Methods that change the table are planned on its newest version, and the table then shows the
+    version that they made. Scans and transactions stay at the version shown. Names are PyIceberg's.
     """
 
     __slots__ = ("_catalog", "_loaded", "_options")
@@ -148,14 +148,15 @@ class Table(RowVerbs):
         limit: int | None = None,
         engine: Engine | None = None,
     ) -> TableScan:
-        """Return a scan of the version as loaded.
+        """Return a scan of the version as loaded; nothing is read yet.
 
-        `row_filter` is a SQL predicate or a tree made with `col`; `selected_fields` are names,
-        nested ones as "a.b". `start_snapshot_id` (exclusive) and `end_snapshot_id` (inclusive)
-        read what was appended between two snapshots. `as_of_timestamp_ms` is ms since the epoch,
-        or a datetime with a zone. `time_zone` is what a timestamp literal
-        without an offset means; the active session's when there is one. `engine` forces
-        `to_df` to read with "native" or "arrow"; None chooses per group of files.
+        - `row_filter`: A SQL predicate, or an expression of `col`.
+        - `selected_fields`: Names of columns, nested ones as "a.b".
+        - `as_of_timestamp_ms`: Milliseconds since 1970, or a datetime with a time zone.
+        - `start_snapshot_id`: With `end_snapshot_id` (inclusive): the rows that were appended after
+          this snapshot.
+        - `time_zone`: Of timestamp literals without an offset; by default the session's.
+        - `engine`: "native" or "arrow" forces the engine of `to_df`.
         """
         at_ms = (
             None
