@@ -22,6 +22,7 @@ PAGES = (
     "docs/migrate.md",
     "docs/upsert-from-cdc.md",
     "docs/write-audit-publish.md",
+    "docs/other-libraries.md",
     "docs/lineage.md",
     "docs/settings.md",
     "docs/sql.md",
