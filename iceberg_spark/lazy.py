@@ -1,4 +1,4 @@
-"""Modules that are imported when something of theirs is used first.
+"""Modules that are imported when one of their attributes is used first.
 
 Spark starts several short-lived Python processes for every read and write. polars takes 80 ms to
 import, sqlglot 90, strictyaml 35, and most of those processes need none of them. An import inside a

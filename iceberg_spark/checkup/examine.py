@@ -33,7 +33,7 @@ def doctor(spark: Any = None) -> Report:
 
     `spark` is the active session unless it is given, classic or Connect; without one what needs
     it is left out and told so. The report prints as a table; `.ok` says that nothing is wrong,
-    `.findings` holds the rows. Raises InvalidTypeError for what is no session, and nothing else.
+    `.findings` holds the rows. Raises only InvalidTypeError, for anything but a session.
     """
     has_pyspark = find_spec("pyspark") is not None
     session = _session.the_session(spark) if has_pyspark else None

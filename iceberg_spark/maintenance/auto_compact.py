@@ -47,8 +47,10 @@ def small_pass(catalog: Catalog, loaded: LoadedTable) -> Compaction:
         "max-files-to-rewrite": UPKEEP.auto_files,
         "max-file-group-size-bytes": UPKEEP.auto_bytes,
     }
-    wanted = layout(metadata, None, None)
-    request = CompactionRequest(wanted, rewrite_options(few, wanted.strategy, metadata))
+    chosen_layout = layout(metadata, None, None)
+    request = CompactionRequest(
+        chosen_layout, rewrite_options(few, chosen_layout.strategy, metadata)
+    )
     return Compaction(catalog, loaded, request, run_here, most_bytes=UPKEEP.auto_bytes)
 
 
@@ -59,8 +61,12 @@ def _is_due(before: TableMetadata | None, written: TableMetadata) -> bool:
     head = written.branch_head()
     if head is None or (before is not None and head == before.branch_head()):
         return False
-    known = () if before is None else before.snapshots
-    came = (one.summary or {} for key, one in written.snapshots.items() if key not in known)
+    former_snapshots = () if before is None else before.snapshots
+    came = (
+        snapshot.summary or {}
+        for key, snapshot in written.snapshots.items()
+        if key not in former_snapshots
+    )
     if not any("added-data-files" in summary for summary in came):
         return False
     files = int((head.summary or {}).get("total-data-files", "0"))

@@ -37,17 +37,19 @@ class DeleteCarrier:
         """
         if not deletes:
             return ()
-        found: dict[str, list[PositionSet]] = defaultdict(list)
+        positions_by_path: dict[str, list[PositionSet]] = defaultdict(list)
         for group in self.groups:
-            known = self._deleted(group, deletes)
-            for piece in group.pieces if known else ():
-                for path, positions in _translated(piece, known):
-                    found[path].append(positions)
-        return self._write({path: PositionSet.union(sets) for path, sets in found.items()})
+            deleted = self._deleted(group, deletes)
+            for piece in group.pieces if deleted else ():
+                for path, positions in _translated(piece, deleted):
+                    positions_by_path[path].append(positions)
+        return self._write(
+            {path: PositionSet.union(sets) for path, sets in positions_by_path.items()}
+        )
 
     def _deleted(self, group: WrittenGroup, deletes: Sequence[DataFile]) -> dict[str, PositionSet]:
         """Return what is newly deleted in the files that the group replaced."""
-        found = {}
+        deleted = {}
         for task in group.planned.plan:
             files = [
                 scanned(file)
@@ -56,36 +58,41 @@ class DeleteCarrier:
             ]
             positions = deleted_positions(self.work.write.io, task, files, process_cache())
             if not positions.is_empty:
-                found[task.file_path] = positions
-        if found and any(piece.runs is None for piece in group.pieces):
+                deleted[task.file_path] = positions
+        if deleted and any(piece.runs is None for piece in group.pieces):
             raise ValidationException(
-                f"Rows of {min(found)} were deleted while it was sorted again or its rows went to "
-                "several partitions, so that it is not known where they are"
+                f"Rows of {min(deleted)} were deleted while it was sorted again or its rows went "
+                "to several partitions, so that it is not known where they are"
             )
-        return found
+        return deleted
 
-    def _write(self, found: dict[str, PositionSet]) -> tuple[DataFile, ...]:
+    def _write(self, positions_by_path: dict[str, PositionSet]) -> tuple[DataFile, ...]:
         write = self.work.write
         context = replace(write, write_id=str(uuid.uuid4()))
         if writes_vectors(write):
             deleted = (
                 DeletedRows(
-                    file.file_path, file.partition_spec_id, file.partition, found[file.file_path]
+                    file.file_path,
+                    file.partition_spec_id,
+                    file.partition,
+                    positions_by_path[file.file_path],
                 )
                 for file in _new_files(self.groups)
-                if file.file_path in found
+                if file.file_path in positions_by_path
             )
             specs = {write.spec.spec_id: write.spec}
             return write_vectors(context, write.io, deleted, specs=specs, task=TaskId())
-        places: dict[object, list[DataFile]] = defaultdict(list)
+        by_partition: dict[object, list[DataFile]] = defaultdict(list)
         for group in self.groups:
             for file in group.files:
-                if file.file_path in found:
-                    places[partition_key(file.partition)].append(file)
+                if file.file_path in positions_by_path:
+                    by_partition[partition_key(file.partition)].append(file)
         written: list[DataFile] = []
         try:
-            for number, files in enumerate(places.values()):
-                deletes = sorted((file.file_path, found[file.file_path]) for file in files)
+            for number, files in enumerate(by_partition.values()):
+                deletes = sorted(
+                    (file.file_path, positions_by_path[file.file_path]) for file in files
+                )
                 written += write_positions(
                     context,
                     write.io,

@@ -50,17 +50,19 @@ class SnapshotFiles:
     @classmethod
     def of(cls, manifests: Sequence[ManifestFile], live: Sequence[Table]) -> SnapshotFiles:
         """Return the files of a snapshot, by its manifests and their live entries."""
-        by_content: dict[ManifestContent, list[Table]] = {one: [] for one in ManifestContent}
+        by_content: dict[ManifestContent, list[Table]] = {
+            content: [] for content in ManifestContent
+        }
         for manifest, entries in zip(manifests, live, strict=True):
             by_content[manifest.content].append(entries)
         none = _no_entries()
-        return cls(*(pa.concat_tables([none, *by_content[one]]) for one in ManifestContent))
+        return cls(*(pa.concat_tables([none, *by_content[content]]) for content in ManifestContent))
 
     def first_row_ids(self) -> FirstRowIds:
         """Return where the row ids of data files begin."""
         ids = self.data.column("first_row_id")
         paths, commits = (self.data.column(n) for n in ("file_path", "file_sequence_number"))
-        return FirstRowIds(*(each.combine_chunks() for each in (paths, ids, commits)))
+        return FirstRowIds(*(column.combine_chunks() for column in (paths, ids, commits)))
 
 
 def live_entries(entries: Table) -> Table:
@@ -83,9 +85,9 @@ def file_problems(
 
 def moved_row_ids(before: FirstRowIds, after: FirstRowIds) -> Iterator[str]:
     """Yield files that have other row ids than in the parent snapshot."""
-    place = pc.index_in(after.paths, value_set=before.paths)
-    was = before.ids.take(place)
-    same_commit = pc.equal(before.commits.take(place), after.commits)
+    index_before = pc.index_in(after.paths, value_set=before.paths)
+    was = before.ids.take(index_before)
+    same_commit = pc.equal(before.commits.take(index_before), after.commits)
     other = pc.fill_null(pc.and_(same_commit, pc.not_equal(was, after.ids)), False)
     for path, old, new in zip(
         after.paths.filter(other), was.filter(other), after.ids.filter(other), strict=True
@@ -97,27 +99,27 @@ def _row_id_problems(metadata: TableMetadata, snapshot: Snapshot, data: Table) -
     nameless = pc.is_null(data.column("first_row_id"))
     for path in data.column("file_path").filter(nameless).to_pylist():
         yield f"data file {path} has no first_row_id"
-    known = data.filter(pc.invert(nameless)).sort_by("first_row_id")
-    first = known.column("first_row_id").to_numpy()
-    end = first + known.column("record_count").to_numpy()
-    paths = known.column("file_path")
+    numbered = data.filter(pc.invert(nameless)).sort_by("first_row_id")
+    first = numbered.column("first_row_id").to_numpy()
+    end = first + numbered.column("record_count").to_numpy()
+    paths = numbered.column("file_path")
     overlaps = np.flatnonzero(end[:-1] > first[1:])
-    for at in overlaps.tolist():
+    for row in overlaps.tolist():
         yield (
-            f"data files {paths[at]} and {paths[at + 1]} have the same row ids: those of the first "
-            f"are {first[at]} to {end[at] - 1}, of the second from {first[at + 1]} on"
+            f"data files {paths[row]} and {paths[row + 1]} have the same row ids: those of the "
+            f"first are {first[row]} to {end[row] - 1}, of the second from {first[row + 1]} on"
         )
     begin = snapshot.first_row_id or 0
-    told = begin + (snapshot.added_rows or 0)
-    above = (first >= begin) & (end > told)
-    for at in np.flatnonzero(above).tolist():
+    stated_end = begin + (snapshot.added_rows or 0)
+    above = (first >= begin) & (end > stated_end)
+    for row in np.flatnonzero(above).tolist():
         yield (
-            f"added-rows is {snapshot.added_rows}, which is too low: data file {paths[at]} has row "
-            f"ids up to {end[at] - 1}, and the snapshot's begin with {begin}"
+            f"added-rows is {snapshot.added_rows}, which is too low: data file {paths[row]} has "
+            f"row ids up to {end[row] - 1}, and the snapshot's begin with {begin}"
         )
     free = metadata.next_row_id or 0
-    for at in np.flatnonzero((end > free) & ~above).tolist():
-        yield f"next-row-id is {free}, and data file {paths[at]} has row ids up to {end[at] - 1}"
+    for row in np.flatnonzero((end > free) & ~above).tolist():
+        yield f"next-row-id is {free}, and data file {paths[row]} has row ids up to {end[row] - 1}"
 
 
 def _delete_problems(
@@ -152,12 +154,12 @@ def _vector_problems(metadata: TableMetadata, vectors: Table, data: Table) -> It
     about = vectors.column("referenced_data_file")
     for path, times in _repeated(about.drop_null()):
         yield f"data file {path} has {times} deletion vectors"
-    place = pc.index_in(about, value_set=data.column("file_path").combine_chunks())
-    for path in about.filter(pc.and_(place.is_null(), about.is_valid())):
+    index_in_data = pc.index_in(about, value_set=data.column("file_path").combine_chunks())
+    for path in about.filter(pc.and_(index_in_data.is_null(), about.is_valid())):
         yield f"there is a deletion vector for data file {path}, which is not in the snapshot"
-    place = place.combine_chunks()
-    numbers = data.column("data_sequence_number").take(place)
-    yield from _cardinality_problems(vectors, data.column("record_count").take(place))
+    index_in_data = index_in_data.combine_chunks()
+    numbers = data.column("data_sequence_number").take(index_in_data)
+    yield from _cardinality_problems(vectors, data.column("record_count").take(index_in_data))
     older = pc.fill_null(pc.less(vectors.column("data_sequence_number"), numbers), False)
     for path in about.filter(older):
         yield f"the deletion vector for data file {path} has a smaller data sequence number than it"
@@ -177,8 +179,8 @@ def _cardinality_problems(vectors: Table, rows: Table) -> Iterator[str]:
 def _repeated(paths: Any) -> Iterator[tuple[str, int]]:
     counted = pc.value_counts(paths.combine_chunks())
     several = counted.filter(pc.greater(counted.field("counts"), 1))
-    for one in several.to_pylist():
-        yield one["values"], one["counts"]
+    for count in several.to_pylist():
+        yield count["values"], count["counts"]
 
 
 @cache

@@ -27,7 +27,7 @@ def list_problems(
     metadata: TableMetadata, snapshot: Snapshot, manifests: Sequence[ManifestFile]
 ) -> Iterator[str]:
     """Yield what is wrong with the rows of a snapshot's manifest list."""
-    for path, times in Counter(one.manifest_path for one in manifests).items():
+    for path, times in Counter(manifest.manifest_path for manifest in manifests).items():
         if times > 1:
             yield f"its manifest list has {path} {times} times"
     for manifest in manifests:
@@ -93,12 +93,12 @@ def manifest_problems(
 def _count_problems(manifest: ManifestFile, entries: Table) -> Iterator[str]:
     for name, status in _STATUS:
         real = count(entries, status)
-        for what, told, there in (
+        for what, stated, actual in (
             ("files", getattr(manifest, f"{name}_files_count"), real.files),
             ("rows", getattr(manifest, f"{name}_rows_count"), real.rows),
         ):
-            if told is not None and told != there:
-                yield f"the list counts {told} {name} {what}, and it has {there}"
+            if stated is not None and stated != actual:
+                yield f"the list counts {stated} {name} {what}, and it has {actual}"
 
 
 def _entry_number_problems(manifest: ManifestFile, entries: Table) -> Iterator[str]:

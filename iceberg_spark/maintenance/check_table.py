@@ -69,7 +69,7 @@ class TableCheck:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Problems:
     """Problems, each once: a manifest stays in many snapshots."""
 
     every: dict[Problem, None] = field(default_factory=dict)
@@ -83,13 +83,13 @@ def check_table(metadata: TableMetadata, io: FileIO) -> TableCheck:
 
     Memory holds the entries of a snapshot, without statistics, and the paths of its parent's files.
     """
-    found = _Found()
-    found.add("metadata", _metadata_problems(metadata))
-    found.add("metadata", _row_id_ranges(metadata))
+    problems = _Problems()
+    problems.add("metadata", _metadata_problems(metadata))
+    problems.add("metadata", _row_id_ranges(metadata))
     for snapshot in metadata.snapshots.values():
-        found.add(_name(snapshot), _snapshot_problems(metadata, snapshot))
-    manifests = _check_files(metadata, io, found)
-    return TableCheck(tuple(found.every), len(metadata.snapshots), manifests)
+        problems.add(_name(snapshot), _snapshot_problems(metadata, snapshot))
+    manifests = _check_files(metadata, io, problems)
+    return TableCheck(tuple(problems.every), len(metadata.snapshots), manifests)
 
 
 def _name(snapshot: Snapshot) -> str:
@@ -124,18 +124,18 @@ def _row_id_ranges(metadata: TableMetadata) -> Iterator[str]:
     if not metadata.rules.has_row_lineage:
         return
     ranges = sorted(
-        (one.first_row_id, one.first_row_id + one.added_rows, one.snapshot_id)
-        for one in metadata.snapshots.values()
-        if one.first_row_id is not None and one.added_rows is not None
+        (snapshot.first_row_id, snapshot.first_row_id + snapshot.added_rows, snapshot.snapshot_id)
+        for snapshot in metadata.snapshots.values()
+        if snapshot.first_row_id is not None and snapshot.added_rows is not None
     )
-    for (first, end, one), (begin, _, other) in pairwise(ranges):
+    for (first, end, snapshot_id), (begin, _, other) in pairwise(ranges):
         if end > begin and end > first:
             yield (
-                f"snapshots {one} and {other} have the same row ids, from {begin} on: the first "
-                f"has those from {first} to {end - 1}"
+                f"snapshots {snapshot_id} and {other} have the same row ids, from {begin} on: the "
+                f"first has those from {first} to {end - 1}"
             )
     free = metadata.next_row_id or 0
-    last = max(ranges, key=lambda each: each[1], default=None)
+    last = max(ranges, key=lambda row_range: row_range[1], default=None)
     if last is not None and last[1] > free:
         yield f"next-row-id is {free}, and snapshot {last[2]} has row ids up to {last[1] - 1}"
 
@@ -160,31 +160,32 @@ def _snapshot_problems(metadata: TableMetadata, snapshot: Snapshot) -> Iterator[
         yield "it has no first-row-id, though its parent has one"
 
 
-def _check_files(metadata: TableMetadata, io: FileIO, found: _Found) -> int:
+def _check_files(metadata: TableMetadata, io: FileIO, problems: _Problems) -> int:
     """Check lists, manifests and files of all snapshots; returns how many manifests there are."""
-    manifests = _Manifests(metadata, io, found)
+    manifests = _Manifests(metadata, io, problems)
     row_ids: dict[int, FirstRowIds] = {}
     ordered = sorted(
-        metadata.snapshots.values(), key=lambda one: (one.sequence_number, one.timestamp_ms)
+        metadata.snapshots.values(),
+        key=lambda snapshot: (snapshot.sequence_number, snapshot.timestamp_ms),
     )
-    last_child = {one.parent_snapshot_id: place for place, one in enumerate(ordered)}
-    for place, snapshot in enumerate(ordered):
+    last_child = {snapshot.parent_snapshot_id: index for index, snapshot in enumerate(ordered)}
+    for index, snapshot in enumerate(ordered):
         try:
             files = manifests.files_of(snapshot)
         except IcebergError as broken:
-            found.add(_name(snapshot), iter((f"its files can't be read: {broken}",)))
+            problems.add(_name(snapshot), iter((f"its files can't be read: {broken}",)))
             continue
-        found.add(_name(snapshot), file_problems(metadata, snapshot, files))
+        problems.add(_name(snapshot), file_problems(metadata, snapshot, files))
         if not metadata.rules.has_row_lineage:
             continue
         ids = files.first_row_ids()
         parent = snapshot.parent_snapshot_id or -1
         before = row_ids.get(parent)
         if before is not None:
-            found.add(_name(snapshot), moved_row_ids(before, ids))
-        if last_child.get(parent) == place:
+            problems.add(_name(snapshot), moved_row_ids(before, ids))
+        if last_child.get(parent) == index:
             row_ids.pop(parent, None)
-        if last_child.get(snapshot.snapshot_id, -1) > place:
+        if last_child.get(snapshot.snapshot_id, -1) > index:
             row_ids[snapshot.snapshot_id] = ids
     return len(manifests.checked)
 
@@ -198,14 +199,14 @@ class _Manifests:
 
     metadata: TableMetadata
     io: FileIO
-    found: _Found
+    problems: _Problems
     checked: set[ManifestVersion] = field(default_factory=set)
     live: dict[ManifestVersion, Table] = field(default_factory=dict)
 
     def files_of(self, snapshot: Snapshot) -> SnapshotFiles:
         """Return the live files of a snapshot."""
         manifests = read_manifest_list(self.io, snapshot, self.metadata)
-        self.found.add(_name(snapshot), list_problems(self.metadata, snapshot, manifests))
+        self.problems.add(_name(snapshot), list_problems(self.metadata, snapshot, manifests))
         live = {
             version: self.live[version] if version in self.live else self._read(manifest)
             for manifest in manifests
@@ -220,5 +221,5 @@ class _Manifests:
         if manifest.version not in self.checked:
             self.checked.add(manifest.version)
             where = f"manifest {manifest.manifest_path}"
-            self.found.add(where, manifest_problems(self.metadata, manifest, entries))
+            self.problems.add(where, manifest_problems(self.metadata, manifest, entries))
         return live_entries(entries)

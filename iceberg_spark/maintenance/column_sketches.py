@@ -50,12 +50,12 @@ class SketchWork:
         One sketch goes through all of them: the fuller it is, the fewer hashes come in, which have
         to be sorted.
         """
-        found = [NOTHING] * len(self.paths)
+        sketches = [NOTHING] * len(self.paths)
         for task in tasks:
             for batch in read_task(self.scan, io, task):
-                for at, path in enumerate(self.paths):
-                    found[at] = _counted(found[at], _column(batch, path))
-        return tuple(found)
+                for index, path in enumerate(self.paths):
+                    sketches[index] = _counted(sketches[index], _column(batch, path))
+        return tuple(sketches)
 
 
 def _counted(sketch: ThetaSketch, column: Any) -> ThetaSketch:
@@ -101,7 +101,7 @@ def sketch_groups(tasks: Sequence[FileScanTask]) -> list[tuple[FileScanTask, ...
     size = sum(task.file_size_in_bytes + SKETCHING.file_bytes for task in tasks)
     count = min(len(tasks), SKETCHING.most_tasks, -(-size // SKETCHING.task_bytes))
     ordered = sorted(tasks, key=lambda task: -task.file_size_in_bytes)
-    return [tuple(ordered[at::count]) for at in range(count)]
+    return [tuple(ordered[first::count]) for first in range(count)]
 
 
 def sketch_here(work: SketchWork, tasks: Sequence[FileScanTask], io: FileIO) -> Iterable[Sketches]:
@@ -114,16 +114,16 @@ def sketch_here(work: SketchWork, tasks: Sequence[FileScanTask], io: FileIO) -> 
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def united(found: Iterable[Sketches], columns: int) -> Sketches:
+def united(sketches_of_files: Iterable[Sketches], columns: int) -> Sketches:
     """Return the sketches of all files, column by column, as they come."""
     every: list[ThetaSketch] = [NOTHING] * columns
-    for sketches in found:
+    for sketches in sketches_of_files:
         every = [ThetaSketch.union(pair) for pair in zip(every, sketches, strict=True)]
     return tuple(every)
 
 
 def _primitive(schema: Schema) -> tuple[str, ...]:
-    return tuple(one.name for one in schema.fields if not isinstance(one.field_type, _NESTED))
+    return tuple(field.name for field in schema.fields if not isinstance(field.field_type, _NESTED))
 
 
 def _field(schema: Schema, name: str) -> NestedField:
@@ -135,7 +135,7 @@ def _field(schema: Schema, name: str) -> NestedField:
     above = [
         schema.find_field(number).field_type for number in schema.path_ids(field.field_id)[:-1]
     ]
-    if not all(isinstance(one, StructType) for one in above):
+    if not all(isinstance(parent_type, StructType) for parent_type in above):
         raise InvalidInputError(
             f"Column '{name}' is in a list or map: values are counted of columns and of fields of "
             "structs"
@@ -150,6 +150,6 @@ def _path(schema: Schema, field: NestedField) -> tuple[str, ...]:
 def _column(batch: Any, path: Sequence[str]) -> Any:
     column = batch.column(batch.schema.get_field_index(path[0]))
     for name in path[1:]:
-        place = column.type.get_field_index(name)
-        column = column.flatten()[place]
+        index = column.type.get_field_index(name)
+        column = column.flatten()[index]
     return column

@@ -185,12 +185,12 @@ class Compaction:
             if any(task.delete_files for task in group.planned.plan):
                 continue
             expected = sum(task.record_count for task in group.planned.plan)
-            found = sum(file.record_count for file in group.files)
-            if found != expected:
+            actual = sum(file.record_count for file in group.files)
+            if actual != expected:
                 self._remove(groups)
                 raise CorruptFileError(
                     f"{len(group.planned.plan)} data files, {group.planned.plan[0].file_path} "
-                    f"first, have {found:,} rows where the metadata says {expected:,}: they are "
+                    f"first, have {actual:,} rows where the metadata says {expected:,}: they are "
                     "left as they are; t.maintenance.check() may tell more"
                 )
         return groups
@@ -226,7 +226,7 @@ class Compaction:
     ) -> list[WrittenGroup]:
         """Commit the groups that nobody changed one by one; return the others, without files."""
         hit: list[WrittenGroup] = []
-        for place, group in enumerate(groups):
+        for index, group in enumerate(groups):
             try:
                 if len(groups) > 1:
                     self._commit(work, [group])
@@ -235,7 +235,7 @@ class Compaction:
             except ValidationException:
                 hit.append(group)
             except BaseException:
-                self._remove([*hit, *groups[place + 1 :]])
+                self._remove([*hit, *groups[index + 1 :]])
                 raise
         self._remove(hit)
         return hit
@@ -246,14 +246,14 @@ class Compaction:
         """Plan groups again, each with those of its files that are still there."""
         self.loaded = load_newest(self.catalog, self.loaded)
         self.planned_again += len(groups)
-        found: list[PlannedGroup] = []
+        groups_again: list[PlannedGroup] = []
         for group in groups:
             paths = group.planned.plan.files.column("file_path").to_pylist()
             planned = plan_compaction(self.loaded.metadata, self.loaded.io, self.request, paths)
             if planned is not None:
                 work = planned.work
-                found += planned.groups
-        return work, tuple(found)
+                groups_again += planned.groups
+        return work, tuple(groups_again)
 
     def _remove(self, groups: Sequence[WrittenGroup]) -> None:
         remove_written(self.loaded.io, files_of(groups))

@@ -134,8 +134,8 @@ class CompactionWork:
                 rows = self.order.sorted(run, self.write.schema)
                 del run
                 for part in _parts(rows, parts):
-                    one = TaskId(task.partition + number * ORDERING.run_stride, task.attempt)
-                    written += write_data_files(context, io, part.to_batches(), one)
+                    run_task = TaskId(task.partition + number * ORDERING.run_stride, task.attempt)
+                    written += write_data_files(context, io, part.to_batches(), run_task)
                     number += 1
         except BaseException:
             remove_written(io, [file.file_path for file in written])
@@ -157,19 +157,19 @@ def run_here(work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[Writt
     """Rewrite groups in this process, a piece at a time."""
     io = work.write.io
     done: list[WrittenGroup] = []
-    made: list[WrittenPiece] = []
+    pieces: list[WrittenPiece] = []
     number = 0
     try:
         for group in groups:
-            made = []
+            pieces = []
             for piece in pieces_here(work, group):
-                made.append(work.rewrite(io, replace(piece, number=number), TaskId(number)))
+                pieces.append(work.rewrite(io, replace(piece, number=number), TaskId(number)))
                 number += 1
-            done.append(WrittenGroup(group, tuple(made)))
+            done.append(WrittenGroup(group, tuple(pieces)))
     except BaseException:
-        whole_groups = [file.file_path for group in done for file in group.files]
-        last = [file.file_path for one in made for file in one.files]
-        remove_written(io, [*whole_groups, *last])
+        finished = [file.file_path for group in done for file in group.files]
+        last = [file.file_path for piece in pieces for file in piece.files]
+        remove_written(io, [*finished, *last])
         raise
     return done
 

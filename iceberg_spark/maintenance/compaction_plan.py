@@ -71,10 +71,10 @@ def expected_output_files(input_bytes: int, sizes: FileSizes) -> int:
     size = int(input_bytes * sizes.factor)
     if size < sizes.target:
         return 1
-    whole, rest = divmod(size, sizes.target)
-    with_rest = whole + (rest > 0)
-    shared = size // whole < min(1.1 * sizes.target, float(max_file_bytes(sizes)))
-    return whole if rest <= sizes.least and shared else with_rest
+    full_files, rest = divmod(size, sizes.target)
+    with_rest = full_files + (rest > 0)
+    shared = size // full_files < min(1.1 * sizes.target, float(max_file_bytes(sizes)))
+    return full_files if rest <= sizes.least and shared else with_rest
 
 
 def max_file_bytes(sizes: FileSizes) -> int:
@@ -97,12 +97,16 @@ def split_bytes(input_bytes: int, sizes: FileSizes) -> int:
 def plan_groups(files: Candidates, options: GroupOptions) -> GroupPlan:
     """Choose the files to rewrite and group them, each group of one partition."""
     chosen = np.ones(len(files), np.bool_) if options.rewrite_all else _badly_made(files, options)
-    found: list[Longs] = []
+    all_groups: list[Longs] = []
     for rows in _by_partition(files.partition, np.flatnonzero(chosen)):
         packed = _pack(rows, files.sizes, options)
-        found += packed if options.rewrite_all else filter(_worth_while(files, options), packed)
-    groups = [_group(rows, files.sizes, options.sizes) for rows in _first(found, options.max_files)]
-    return GroupPlan(tuple(_in_order(groups, options.job_order)), len(found))
+        all_groups += (
+            packed if options.rewrite_all else filter(_worth_while(files, options), packed)
+        )
+    groups = [
+        _group(rows, files.sizes, options.sizes) for rows in _first(all_groups, options.max_files)
+    ]
+    return GroupPlan(tuple(_in_order(groups, options.job_order)), len(all_groups))
 
 
 def _badly_made(files: Candidates, options: GroupOptions) -> Mask:
@@ -171,14 +175,14 @@ def _first(groups: Sequence[Longs], most: int | None) -> Iterator[Longs]:
             left -= len(rows)
 
 
-def _group(rows: Longs, sizes: Longs, wanted: FileSizes) -> FileGroup:
+def _group(rows: Longs, sizes: Longs, file_sizes: FileSizes) -> FileGroup:
     size = int(sizes[rows].sum())
     return FileGroup(
         rows,
         size,
-        split_bytes(size, wanted),
-        max_file_bytes(wanted),
-        expected_output_files(size, wanted),
+        split_bytes(size, file_sizes),
+        max_file_bytes(file_sizes),
+        expected_output_files(size, file_sizes),
     )
 
 

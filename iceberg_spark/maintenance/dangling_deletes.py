@@ -49,5 +49,5 @@ def dangling(
     tasks: Iterable[FileScanTask], entries: Iterable[ManifestEntry]
 ) -> tuple[ManifestEntry, ...]:
     """Return the entries of delete files and deletion vectors that no task has."""
-    used = {one.key for task in tasks for one in task.delete_files}
+    used = {file.key for task in tasks for file in task.delete_files}
     return tuple(entry for entry in entries if entry.data_file.key not in used)

@@ -99,8 +99,8 @@ def _own_files(io: FileIO, table: LoadedTable, delete_outside: bool) -> list[str
     """
     metadata = table.metadata
     snapshots = tuple(metadata.snapshots.values())
-    manifests = manifests_of(io, snapshots, metadata, metadata).kept
-    lists = [one.manifest_list for one in snapshots if one.manifest_list]
+    manifests = manifests_of(io, snapshots, metadata, metadata).remaining
+    lists = [snapshot.manifest_list for snapshot in snapshots if snapshot.manifest_list]
     named = pa.array([*lists, *sorted(statistics_paths(metadata))], pa.string())
     owned = None if delete_outside else OwnedFolders(io, table)
     columns = chain(

@@ -20,7 +20,13 @@ from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.maintenance.reachable import Manifests, unreachable_files
-from iceberg_spark.maintenance.unreachable import FOUND, FileKind, FindFiles, Found, left_behind
+from iceberg_spark.maintenance.unreachable import (
+    LEFT_FILES,
+    FileKind,
+    FindFiles,
+    LeftFiles,
+    left_behind,
+)
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.metadata import TableMetadata
 
@@ -53,13 +59,13 @@ class ExpireResult:
     unfinished: str = ""
 
     def __repr__(self) -> str:
-        said = "would expire" if self.dry_run else "expired"
+        verb = "would expire" if self.dry_run else "expired"
         refused = len(self.not_deleted) - len(self.outside)
         left = f"; {refused} could not be deleted" if refused else ""
         if self.outside:
             left += f"; {len(self.outside)} outside the table's folders were left"
         return (
-            f"{said} {len(self.snapshot_ids)} snapshots and {len(self.refs)} references; files: "
+            f"{verb} {len(self.snapshot_ids)} snapshots and {len(self.refs)} references; files: "
             f"{self.deleted_data_files_count} data, "
             f"{self.deleted_position_delete_files_count} position deletes, "
             f"{self.deleted_equality_delete_files_count} equality deletes, "
@@ -96,8 +102,8 @@ def expire_snapshots(
     if dry_run:
         updates = ExpireSnapshots(expiry).prepare(before.metadata, io).updates
         after = apply(before.metadata, updates, now_ms=before.metadata.last_updated_ms)
-        found = left_behind(io, before.metadata, replace(before, metadata=after), find)
-        would_go = pa.concat_tables([FOUND.empty_table(), *map(deletion.taken, found)])
+        left = left_behind(io, before.metadata, replace(before, metadata=after), find)
+        would_go = pa.concat_tables([LEFT_FILES.empty_table(), *map(deletion.taken, left)])
         deletion.kinds.update(would_go.column("kind").to_pylist())
         return before, _result(before.metadata, after, deletion, files=would_go)
     action = ExpireSnapshots(expiry)
@@ -143,16 +149,16 @@ class _Deletion:
     outside: list[str] = field(default_factory=list)
     unfinished: str = ""
 
-    def run(self, found: Iterable[Found]) -> None:
+    def run(self, left_behind: Iterable[LeftFiles]) -> None:
         """Delete files as they are found."""
         with ThreadPoolExecutor(self.threads) as pool:
-            for each in found:
-                for batch in self.taken(each).to_batches(max_chunksize=EXPIRING.deleted_at_once):
+            for files in left_behind:
+                for batch in self.taken(files).to_batches(max_chunksize=EXPIRING.deleted_at_once):
                     paths = batch.column(0).to_pylist()
                     # Deleting a local file waits for nothing: threads would wait for each other.
                     is_local = pc.all(pc.starts_with(batch.column(0), "/")).as_py()
                     threads = 1 if is_local else self.threads
-                    shares = [paths[at::threads] for at in range(threads)]
+                    shares = [paths[first::threads] for first in range(threads)]
                     self._note(batch, [*chain.from_iterable(pool.map(self._refused, shares))])
 
     def _note(self, batch: Table, refused: list[str]) -> None:
@@ -161,12 +167,12 @@ class _Deletion:
         still_there = pc.is_in(batch.column(0), value_set=pa.array(refused, pa.string()))
         self.kinds.update(batch.column(1).filter(pc.invert(still_there)).to_pylist())
 
-    def taken(self, found: Found) -> Table:
+    def taken(self, files: LeftFiles) -> Table:
         """Return the files that are to go; the others are noted."""
         if self.outside_too:
-            return pa.concat_tables([found.own, found.outside])
-        self.outside += found.outside.column(0).to_pylist()
-        return found.own
+            return pa.concat_tables([files.own, files.outside])
+        self.outside += files.outside.column(0).to_pylist()
+        return files.own
 
     def _refused(self, paths: list[str]) -> list[str]:
         return [path for path in paths if not _is_deleted(self.io, path)]
@@ -189,7 +195,9 @@ def _result(
 ) -> ExpireResult:
     kinds = deletion.kinds
     return ExpireResult(
-        snapshot_ids=tuple(each for each in before.snapshots if each not in after.snapshots),
+        snapshot_ids=tuple(
+            snapshot_id for snapshot_id in before.snapshots if snapshot_id not in after.snapshots
+        ),
         refs=tuple(name for name in before.refs if name not in after.refs),
         deleted_data_files_count=kinds[FileKind.DATA],
         deleted_position_delete_files_count=kinds[FileKind.POSITION_DELETES],

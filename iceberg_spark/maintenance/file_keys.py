@@ -58,26 +58,26 @@ class Equal:
 class FileKeys:
     """Makes keys of columns of locations; links are followed, each folder is looked at once."""
 
-    __slots__ = ("_equal", "_known", "_places")
+    __slots__ = ("_equal", "_places", "_stores")
 
     def __init__(self, equal: Equal) -> None:
         self._equal = equal
         self._places = Places()
-        self._known: dict[str, str] = {}
+        self._stores: dict[str, str] = {}
 
     def table(self, paths: Column) -> Any:
         """Return locations with their keys (KEYS)."""
         folders = pc.replace_substring_regex(paths, "(?s)/[^/]*$", "").dictionary_encode()
-        known = [self._store(each) for each in folders.dictionary.to_pylist()]
-        stores = pa.array(known, pa.string()).take(folders.indices)
-        places = pc.replace_substring_regex(self._places.keys(paths), _STORE, "")
-        return pa.table([paths, stores, _without_mount(_decoded(places))], schema=KEYS)
+        stores_of_folders = [self._store(folder) for folder in folders.dictionary.to_pylist()]
+        stores = pa.array(stores_of_folders, pa.string()).take(folders.indices)
+        keys = pc.replace_substring_regex(self._places.keys(paths), _STORE, "")
+        return pa.table([paths, stores, _without_mount(_decoded(keys))], schema=KEYS)
 
     def _store(self, folder: str) -> str:
-        known = self._known.get(folder)
-        if known is None:
-            known = self._known[folder] = self._equal.store(folder)
-        return known
+        store = self._stores.get(folder)
+        if store is None:
+            store = self._stores[folder] = self._equal.store(folder)
+        return store
 
 
 def folded(places: Column) -> Column:
@@ -135,18 +135,18 @@ def is_same_store(named: str, listed: str) -> bool:
     return named == listed or (named.endswith("://") and listed.startswith(named))
 
 
-def _decoded(places: Column) -> Column:
+def _decoded(keys: Column) -> Column:
     """Return places percent-decoded: drivers differ in what they quote."""
-    quoted = pc.match_substring(places, "%")
+    quoted = pc.match_substring(keys, "%")
     if not pc.any(quoted).as_py():
-        return places
-    plain = [unquote(each) for each in places.filter(quoted).to_pylist()]
-    return pc.replace_with_mask(places, quoted, pa.array(plain, pa.string()))
+        return keys
+    plain = [unquote(quoted_key) for quoted_key in keys.filter(quoted).to_pylist()]
+    return pc.replace_with_mask(keys, quoted, pa.array(plain, pa.string()))
 
 
-def _flat(given: Mapping[str, str] | None) -> dict[str, str]:
+def _flat(equal_names: Mapping[str, str] | None) -> dict[str, str]:
     return {
         name.strip(): str(stands_for).strip()
-        for names, stands_for in (given or {}).items()
+        for names, stands_for in (equal_names or {}).items()
         for name in names.split(",")
     }

@@ -46,7 +46,7 @@ def layout(
 ) -> Layout:
     """Return the layout that `strategy` and `sort_order` name, as Java's procedure reads them.
 
-    Raises InvalidInputError for an unknown strategy, a sort order beside "binpack", a mix of
+    Raises InvalidInputError for an unknown strategy, a sort order with "binpack", a mix of
     columns and zorder(...), a sort without an order; InvalidSchemaError for columns.
     """
     usual = "binpack" if sort_order is None else "sort"
@@ -67,11 +67,11 @@ def layout(
             )
         return Layout(Strategy.SORT, metadata.sort_order)
     terms = split_list(sort_order)
-    curves = [found for term in terms if (found := _Z_ORDER.fullmatch(term.strip()))]
+    curves = [matched for term in terms if (matched := _Z_ORDER.fullmatch(term.strip()))]
     if curves and len(curves) < len(terms):
         raise InvalidInputError(f"sort_order '{sort_order}' mixes columns and zorder(...)")
     if curves:
-        names = [name for curve in curves for name in split_list(curve[1])]
+        names = [name for z_order in curves for name in split_list(z_order[1])]
         columns = _z_columns(metadata, names, case_sensitive=case_sensitive)
         return Layout(Strategy.Z_ORDER, z_columns=columns)
     return Layout(Strategy.SORT, _order(metadata, terms, case_sensitive=case_sensitive))
@@ -83,8 +83,8 @@ def _order(metadata: TableMetadata, terms: tuple[str, ...], *, case_sensitive: b
     if not fields:
         raise InvalidInputError("sort_order names no column")
     check_order(SortOrder(1, fields), metadata.schema)
-    known = (metadata.sort_order, *metadata.sort_orders.values())
-    return next((one for one in known if one.fields == fields), SortOrder(0, fields))
+    orders = (metadata.sort_order, *metadata.sort_orders.values())
+    return next((order for order in orders if order.fields == fields), SortOrder(0, fields))
 
 
 def _z_columns(
@@ -92,11 +92,11 @@ def _z_columns(
 ) -> tuple[int, ...]:
     """Return the columns of a curve; those whose value is constant in a partition are left out."""
     schema = metadata.schema
-    found = [_column(schema, name, case_sensitive=case_sensitive) for name in names]
-    if not found:
+    field_ids = [_column(schema, name, case_sensitive=case_sensitive) for name in names]
+    if not field_ids:
         raise InvalidInputError("zorder() names no column")
     constant = _identity_sources(metadata.spec)
-    chosen = tuple(field_id for field_id in found if field_id not in constant)
+    chosen = tuple(field_id for field_id in field_ids if field_id not in constant)
     if not chosen:
         raise InvalidInputError(
             f"zorder({', '.join(names)}): all columns are identity partition columns, whose values "
@@ -108,8 +108,8 @@ def _z_columns(
 def _column(schema: Schema, name: str, *, case_sensitive: bool) -> int:
     field_id = schema.find_id(name.strip().strip("`"), case_sensitive=case_sensitive)
     if field_id is None:
-        known = ", ".join(schema.column_names)
-        raise InvalidSchemaError(f"zorder has no column '{name}'; the table has: {known}")
+        column_names = ", ".join(schema.column_names)
+        raise InvalidSchemaError(f"zorder has no column '{name}'; the table has: {column_names}")
     return field_id
 
 

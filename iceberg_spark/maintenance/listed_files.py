@@ -57,7 +57,7 @@ def listed_files(
     """
     root = folder.rstrip("/") + "/"
     hidden = _hidden(metadata)
-    kept: list[Table] = [LISTED.empty_table()]
+    candidates: list[Table] = [LISTED.empty_table()]
     pointers: list[Any] = [pa.array([], pa.string())]
     marks: list[str] = []
     limit = pa.scalar(older_than_ms, pa.timestamp("ms"))
@@ -67,19 +67,19 @@ def listed_files(
         named = portion.column(0).filter(pc.match_substring_regex(below, POINTERS))
         pointers += named.chunks
         old = pc.less(portion.column(1), limit)
-        kept.append(portion.filter(pc.and_(old, pc.invert(hidden(below)))))
-    found = pa.concat_tables(kept)
+        candidates.append(portion.filter(pc.and_(old, pc.invert(hidden(below)))))
+    old_files = pa.concat_tables(candidates)
     every = pa.chunked_array(pointers).combine_chunks()
     areas = _areas(pc.utf8_slice_codeunits(every, len(root)).to_pylist(), own)
-    return Listing(found, every, areas | _marked(marks, folder))
+    return Listing(old_files, every, areas | _marked(marks, folder))
 
 
 def outside(files: Table, folder: str, areas: Iterable[str]) -> Table:
     """Return the files that lie in none of these parts of a folder."""
     root = folder.rstrip("/") + "/"
     for area in sorted(areas):
-        paths, place = files.column(0), f"{root}{area}"
-        inside = pc.or_(pc.equal(paths, place), pc.starts_with(paths, f"{place}/"))
+        paths, area_path = files.column(0), f"{root}{area}"
+        inside = pc.or_(pc.equal(paths, area_path), pc.starts_with(paths, f"{area_path}/"))
         files = files.filter(pc.invert(inside))
     return files
 
@@ -98,7 +98,7 @@ def given_files(
     times = pc.cast(listed.column("last_modified"), kind, safe=False)
     inner = _inner_paths(paths, folder)
     inside = pc.is_valid(inner)
-    paths, times, inner = (one.filter(inside) for one in (paths, times, inner))
+    paths, times, inner = (column.filter(inside) for column in (paths, times, inner))
     pointers = inner.filter(pc.match_substring_regex(inner, POINTERS)).to_pylist()
     marks = inner.filter(pc.match_substring_regex(inner, _MARKS)).to_pylist()
     keep = pc.fill_null(pc.less(times, limit), False)
@@ -106,8 +106,8 @@ def given_files(
     for area in _areas(pointers, own) | _marked(marks, folder):
         there = pc.or_(pc.equal(inner, area), pc.starts_with(inner, f"{area}/"))
         keep = pc.and_(keep, pc.invert(there))
-    kept = paths.filter(keep)
-    return pa.table([kept, pa.nulls(len(kept), LISTED.field(1).type)], schema=LISTED)
+    selected = paths.filter(keep)
+    return pa.table([selected, pa.nulls(len(selected), LISTED.field(1).type)], schema=LISTED)
 
 
 def _kind_of_times(listed: Table) -> Any:
@@ -129,8 +129,13 @@ def _inner_paths(paths: Column, folder: str) -> Column:
     places = Places()
     folders = pc.replace_substring_regex(paths, "(?s)/[^/]*$", "").combine_chunks()
     encoded = folders.dictionary_encode()
-    found = [below(folder, each, places) for each in encoded.dictionary.to_pylist()]
-    starts = [None if each is None else each and f"{each}/" for each in found]
+    relative = [
+        below(folder, other_folder, places) for other_folder in encoded.dictionary.to_pylist()
+    ]
+    starts = [
+        None if other_folder is None else other_folder and f"{other_folder}/"
+        for other_folder in relative
+    ]
     names = pc.replace_substring_regex(paths, "(?s)^.*/", "").combine_chunks()
     return pc.binary_join_element_wise(
         pa.array(starts, pa.string()).take(encoded.indices), names, ""
@@ -158,20 +163,20 @@ def _hidden(metadata: TableMetadata) -> Any:
 
 def _areas(pointers: Iterable[str], own: frozenset[str]) -> frozenset[str]:
     """Return the folders of other tables, by their pointers; what was staged is the table's."""
-    found = set()
-    staged = tuple(f"{each}/{STAGING}" if each else STAGING for each in own)
+    areas = set()
+    staged = tuple(f"{own_folder}/{STAGING}" if own_folder else STAGING for own_folder in own)
     for path in pointers:
         folder = path.rpartition("/")[0]
         if folder in own or folder.startswith(staged):
             continue
         above, _, last = folder.rpartition("/")
-        found.add(above if last == METADATA_FOLDER else folder)
-    return frozenset(found)
+        areas.add(above if last == METADATA_FOLDER else folder)
+    return frozenset(areas)
 
 
 def _marked(marks: Iterable[str], folder: str) -> frozenset[str]:
     """Return the folders of other formats' tables and of streams' checkpoints."""
-    found = set()
+    areas = set()
     for path in marks:
         other = _OTHER_FORMATS.match(path)
         progress = _PROGRESS.match(path)
@@ -182,15 +187,15 @@ def _marked(marks: Iterable[str], folder: str) -> frozenset[str]:
                 "`location` a folder that it does not use"
             )
         if other:
-            found.add(path[: other.start(1)].rstrip("/"))
+            areas.add(path[: other.start(1)].rstrip("/"))
         if progress:
-            found.update(f"{progress[1]}{part}" for part in _CHECKPOINT)
-    return frozenset(found)
+            areas.update(f"{progress[1]}{part}" for part in _CHECKPOINT)
+    return frozenset(areas)
 
 
-def below(folder: str, place: str, places: Places) -> str | None:
+def below(folder: str, path: str, places: Places) -> str | None:
     """Return a place by its path in a folder, None where it does not lie there."""
-    root, there = places.folder(folder), places.folder(place)
-    if there == root:
+    root, target = places.folder(folder), places.folder(path)
+    if target == root:
         return ""
-    return there.removeprefix(f"{root}/") if there.startswith(f"{root}/") else None
+    return target.removeprefix(f"{root}/") if target.startswith(f"{root}/") else None

@@ -28,7 +28,7 @@ from iceberg_spark.write.open_file import file_shape
 
 REFERENCED = "referenced-data-file"
 _SCHEMA = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
-_NAMES: Mapping[Path, int] = {(one.name,): one.field_id for one in _SCHEMA.fields}
+_NAMES: Mapping[Path, int] = {(field.name,): field.field_id for field in _SCHEMA.fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class MovedDeletes:
 
     def sizes(self, files: Iterable[DeleteFile]) -> dict[str, int]:
         """Rewrite files, some at a time; return how many bytes each has now, by its old path."""
-        each = {file.file_path: file for file in files}
+        by_path = {file.file_path: file for file in files}
         with ThreadPoolExecutor(EXPIRING.threads) as pool:
-            return dict(zip(each, pool.map(self._rewritten, each.values()), strict=True))
+            return dict(zip(by_path, pool.map(self._rewritten, by_path.values()), strict=True))
 
     def _rewritten(self, file: DeleteFile) -> int:
         path = self.move.staged(file.file_path, self.staging)

@@ -91,10 +91,10 @@ class Move:
             if name in properties and location.is_absolute(properties[name]):
                 properties[name] = self.path(properties[name])
         snapshots = {
-            number: one
-            if one.manifest_list is None
-            else replace(one, manifest_list=self.path(one.manifest_list))
-            for number, one in metadata.snapshots.items()
+            number: snapshot
+            if snapshot.manifest_list is None
+            else replace(snapshot, manifest_list=self.path(snapshot.manifest_list))
+            for number, snapshot in metadata.snapshots.items()
         }
         return replace(
             metadata,
@@ -102,8 +102,8 @@ class Move:
             properties=properties,
             snapshots=snapshots,
             metadata_log=tuple(
-                replace(one, metadata_file=self.path(one.metadata_file))
-                for one in metadata.metadata_log
+                replace(entry, metadata_file=self.path(entry.metadata_file))
+                for entry in metadata.metadata_log
             ),
             statistics=tuple(map(self._statistics, metadata.statistics)),
             partition_statistics=tuple(map(self._statistics, metadata.partition_statistics)),
@@ -118,10 +118,10 @@ class Move:
         `sizes` has the bytes of delete files that were rewritten. Bounds of the paths that a
         position delete file names are moved where it names one, else left out.
         """
-        places = entries.schema.names
+        names = entries.schema.names
         paths = entries.column("file_path")
         changed = {"file_path": self.paths(paths)}
-        if "referenced_data_file" in places:
+        if "referenced_data_file" in names:
             changed["referenced_data_file"] = self.paths(entries.column("referenced_data_file"))
         if sizes:
             new = [sizes.get(path) for path in paths.to_pylist()]
@@ -129,8 +129,8 @@ class Move:
             changed["file_size_in_bytes"] = pc.coalesce(pa.array(new, pa.int64()), old)
             changed |= self._bounds(entries)
         for name, column in changed.items():
-            at = places.index(name)
-            entries = entries.set_column(at, entries.schema.field(at), column)
+            index = names.index(name)
+            entries = entries.set_column(index, entries.schema.field(index), column)
         return entries
 
     def _bounds(self, entries: Table) -> dict[str, Any]:
@@ -138,8 +138,8 @@ class Move:
         lower, upper = (entries.column(n).to_pylist() for n in ("lower_bounds", "upper_bounds"))
         moved = [self._pair(*pair) for pair in zip(lower, upper, strict=True)]
         return {
-            name: pa.array([pair[at] for pair in moved], entries.schema.field(name).type)
-            for at, name in enumerate(("lower_bounds", "upper_bounds"))
+            name: pa.array([pair[side] for pair in moved], entries.schema.field(name).type)
+            for side, name in enumerate(("lower_bounds", "upper_bounds"))
         }
 
     def _pair(self, lower: Any, upper: Any) -> tuple[Any, Any]:
@@ -153,9 +153,11 @@ class Move:
 
 def _with_path(bounds: Any, path: bytes | None) -> list[dict[str, Any]]:
     """Return bounds with another path, or with none."""
-    others = [one for one in bounds or () if one["key"] != DELETE_FILE_PATH_ID]
+    others = [bound for bound in bounds or () if bound["key"] != DELETE_FILE_PATH_ID]
     return others if path is None else [*others, {"key": DELETE_FILE_PATH_ID, "value": path}]
 
 
 def _bound(bounds: Any) -> bytes | None:
-    return next((one["value"] for one in bounds or () if one["key"] == DELETE_FILE_PATH_ID), None)
+    return next(
+        (bound["value"] for bound in bounds or () if bound["key"] == DELETE_FILE_PATH_ID), None
+    )

@@ -70,11 +70,13 @@ def unnamed(table: LoadedTable, files: Table, equal: Equal, mismatch: PrefixMism
 def _named(table: LoadedTable) -> Iterator[Column]:
     """Yield the locations of all that a table has, about a million at a time."""
     metadata, io = table.metadata, table.io
-    lists = [one.manifest_list for one in metadata.snapshots.values() if one.manifest_list]
+    lists = [
+        snapshot.manifest_list for snapshot in metadata.snapshots.values() if snapshot.manifest_list
+    ]
     log = [entry.metadata_file for entry in metadata.metadata_log]
     home = [hint_path(metadata.location), table.metadata_location]
     yield pa.array([*lists, *log, *home, *sorted(statistics_paths(metadata))], pa.string())
-    manifests = manifests_of(io, (), metadata, metadata).kept
+    manifests = manifests_of(io, (), metadata, metadata).remaining
     yield concat(manifests.column("manifest_path"))
     held: list[Column] = []
     for files in live_files(io, manifests):
@@ -91,7 +93,7 @@ def _without(files: Table, named: Table) -> Table:
 
     In the same store percent signs and slashes may differ: such a file stays the table's.
     """
-    same = pc.is_in(_whole(files), value_set=_whole(named))
+    same = pc.is_in(_full_keys(files), value_set=_full_keys(named))
     files = files.filter(pc.invert(same))
     files = _note_matches(files, named, folded, same_path=True)
     foreign = pc.invert(pc.is_in(named.column("store"), value_set=_stores(files)))
@@ -160,13 +162,13 @@ def _stores(files: Table) -> Column:
     return concat(files.column("store")).unique()
 
 
-def _whole(files: Table) -> Column:
+def _full_keys(files: Table) -> Column:
     return pc.binary_join_element_wise(files.column("store"), files.column("place"), "")
 
 
 def _conflict(files: Table) -> ValidationException:
     pairs = files.select(["named_store", "store"]).group_by(["named_store", "store"]).aggregate([])
-    shown = [f"{one['named_store']} and {one['store']}" for one in pairs.to_pylist()[:_SHOWN]]
+    shown = [f"{pair['named_store']} and {pair['store']}" for pair in pairs.to_pylist()[:_SHOWN]]
     example = files.column("file_path")[0].as_py()
     return ValidationException(
         f"Can't tell whether {files.num_rows:,} files are orphans ({example}): metadata names the "

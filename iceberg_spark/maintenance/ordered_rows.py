@@ -39,14 +39,14 @@ def sampled_keys(
 ) -> pa.Table:
     """Return the keys of a random share of the rows; only the columns of keys are read."""
     fields = work.write.schema.fields
-    wanted = {work.write.schema.path_ids(number)[0] for number in work.order.sources}
-    narrow = Schema(*(field for field in fields if field.field_id in wanted))
+    key_columns = {work.write.schema.path_ids(number)[0] for number in work.order.sources}
+    narrow = Schema(*(field for field in fields if field.field_id in key_columns))
     pick = np.random.default_rng(seed)
-    found = [
+    sampled = [
         batch.take(pa.array(np.flatnonzero(pick.random(len(batch)) < share)))
         for batch in _rows(work, io, tasks, narrow)
     ]
-    return work.order.keys(pa.Table.from_batches(found, to_arrow(narrow)), narrow)
+    return work.order.keys(pa.Table.from_batches(sampled, to_arrow(narrow)), narrow)
 
 
 def cut_rows(
@@ -84,8 +84,8 @@ def write_ranges(
     try:
         while not waiting.is_over:
             number = task.partition + waiting.turns * ORDERING.run_stride
-            one = TaskId(number, task.attempt)
-            written += write_data_files(context, io, waiting.in_order(), one)
+            run_task = TaskId(number, task.attempt)
+            written += write_data_files(context, io, waiting.in_order(), run_task)
     except BaseException:
         remove_written(io, [file.file_path for file in written])
         raise
@@ -112,11 +112,11 @@ class _Waiting:
         schema = to_arrow(self._work.write.schema)
         held: list[pa.RecordBatch] = []
         size, number = 0, -1
-        for each in self._arriving:
-            if each.number != number:
+        for arrived in self._arriving:
+            if arrived.number != number:
                 yield from self._sorted(held)
-                held, size, number = [], 0, each.number
-            batch = pa.ipc.read_record_batch(each.rows, schema)
+                held, size, number = [], 0, arrived.number
+            batch = pa.ipc.read_record_batch(arrived.rows, schema)
             if self._ranges.equal[number]:
                 yield batch
                 continue

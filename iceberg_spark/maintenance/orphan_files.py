@@ -80,10 +80,10 @@ class OrphanResult:
         return len(self.orphan_file_locations)
 
     def __repr__(self) -> str:
-        said = "would delete" if self.dry_run else "deleted"
+        verb = "would delete" if self.dry_run else "deleted"
         left = f"; {len(self.not_deleted):,} could not be deleted" if self.not_deleted else ""
         deleted = self.orphan_files_count - len(self.not_deleted)
-        return f"{said} {deleted:,} orphan files{left}"
+        return f"{verb} {deleted:,} orphan files{left}"
 
 
 def remove_orphan_files(
@@ -98,7 +98,7 @@ def remove_orphan_files(
     """
     table = catalog.load(identifier)
     _check(table)
-    found = _candidates(table, search)
+    unreferenced = _candidates(table, search)
     seen: tuple[str, int] | None = None
     for _ in range(ORPHANS.looks):
         table = load_newest(catalog, table)
@@ -106,8 +106,8 @@ def remove_orphan_files(
         if version == seen:
             break
         seen = version
-        found = unnamed(table, found, search.equal, search.mismatch)
-    orphans = _own(table, search, concat(found.column("file_path")))
+        unreferenced = unnamed(table, unreferenced, search.equal, search.mismatch)
+    orphans = _own(table, search, concat(unreferenced.column("file_path")))
     _check_pointers(table, orphans)
     if dry_run:
         return OrphanResult(tuple(orphans), dry_run=True)
@@ -133,7 +133,7 @@ def old_enough(older_than: int | datetime | None, allow_recent: bool) -> int:
 
 def mismatch_mode(text: str) -> PrefixMismatch:
     """Return what `prefix_mismatch_mode` says. Raises InvalidOptionError."""
-    one_of(text, "prefix_mismatch_mode", [each.value.lower() for each in PrefixMismatch])
+    one_of(text, "prefix_mismatch_mode", [mode.value.lower() for mode in PrefixMismatch])
     return PrefixMismatch(text.upper())
 
 
@@ -162,13 +162,19 @@ def _candidates(table: LoadedTable, search: OrphanSearch) -> Table:
     folder = search.location or table.metadata.location
     _check_location(table, search, folder)
     places = Places()
-    own = {below(folder, each, places) for each in _metadata_folders(table)}
-    known = frozenset(each for each in own if each is not None)
+    own = {below(folder, metadata_folder, places) for metadata_folder in _metadata_folders(table)}
+    own_in_folder = frozenset(
+        metadata_folder for metadata_folder in own if metadata_folder is not None
+    )
     if search.listed is None:
-        found = listed_files(table.io, folder, table.metadata, search.older_than_ms, known)
-        files = outside(found.files, folder, found.areas)
+        listing = listed_files(
+            table.io, folder, table.metadata, search.older_than_ms, own_in_folder
+        )
+        files = outside(listing.files, folder, listing.areas)
     else:
-        files = given_files(search.listed, folder, table.metadata, search.older_than_ms, known)
+        files = given_files(
+            search.listed, folder, table.metadata, search.older_than_ms, own_in_folder
+        )
     return candidates(concat(files.column(0)), search.equal)
 
 
@@ -180,9 +186,11 @@ def _owned_folders(table: LoadedTable, search: OrphanSearch) -> OwnedFolders:
     places = Places()
     former = (f for f in _metadata_folders(table) if location.name(f) == METADATA_FOLDER)
     folders = (*own_folders(table.metadata), *map(location.parent, former))
-    asked = search.location
-    agrees = asked and any(below(folder, asked, places) is not None for folder in folders)
-    return OwnedFolders(table.io, table, asked if agrees else None)
+    folder_of_search = search.location
+    agrees = folder_of_search and any(
+        below(folder, folder_of_search, places) is not None for folder in folders
+    )
+    return OwnedFolders(table.io, table, folder_of_search if agrees else None)
 
 
 def _check_location(table: LoadedTable, search: OrphanSearch, folder: str) -> None:
@@ -206,8 +214,8 @@ def _metadata_folders(table: LoadedTable) -> set[str]:
 def _own(table: LoadedTable, search: OrphanSearch, paths: Column) -> list[str]:
     """Return the files that are in the table's own folders; links are never deleted."""
     owned = _owned_folders(table, search)
-    found = paths.filter(owned.mask(paths)).to_pylist()
-    return [path for path in found if not _is_link(path)]
+    owned_paths = paths.filter(owned.mask(paths)).to_pylist()
+    return [path for path in owned_paths if not _is_link(path)]
 
 
 def _is_link(path: str) -> bool:
@@ -221,9 +229,13 @@ def _check_pointers(table: LoadedTable, orphans: list[str]) -> None:
     ValidationException.
     """
     pointers = re.compile(POINTERS)
-    staged = tuple(location.join(each, STAGING) for each in _metadata_folders(table))
-    found = [path for path in orphans if pointers.search(path) and not path.startswith(staged)]
-    for path in at_the_ends(found, ORPHANS.looked_at):
+    staged = tuple(
+        location.join(metadata_folder, STAGING) for metadata_folder in _metadata_folders(table)
+    )
+    metadata_files = [
+        path for path in orphans if pointers.search(path) and not path.startswith(staged)
+    ]
+    for path in at_the_ends(metadata_files, ORPHANS.looked_at):
         if _is_anothers(table, path):
             raise ValidationException(
                 f"Can't tell which files of {table.identifier} are orphans: {path} is metadata of "
@@ -257,9 +269,9 @@ def _went_on(ours: TableMetadata, other: TableMetadata) -> bool:
     mine = ours.metadata_log
     if not log or not mine or other.last_updated_ms <= mine[0].timestamp_ms:
         return False
-    known = {location.normalise(entry.metadata_file) for entry in mine}
+    own_files = {location.normalise(entry.metadata_file) for entry in mine}
     return log[-1].timestamp_ms > mine[0].timestamp_ms and (
-        location.normalise(log[-1].metadata_file) not in known
+        location.normalise(log[-1].metadata_file) not in own_files
     )
 
 

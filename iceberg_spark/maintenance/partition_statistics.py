@@ -61,10 +61,10 @@ def compute_partition_stats(
         raise InvalidInputError(f"{table.identifier} is not partitioned: there is nothing to count")
     if snapshot is None:
         return table, PartitionStatistics()
-    known = _nearest(metadata, snapshot)
-    if known is not None and known[0] == snapshot.snapshot_id:
-        return table, PartitionStatistics(known[1])
-    rows = compute(snapshot, _earlier(io, known, schema))
+    nearest = _nearest(metadata, snapshot)
+    if nearest is not None and nearest[0] == snapshot.snapshot_id:
+        return table, PartitionStatistics(nearest[1])
+    rows = compute(snapshot, _earlier(io, nearest, schema))
     if not rows.num_rows:
         return table, PartitionStatistics()
     kind = _format(metadata)
@@ -72,30 +72,34 @@ def compute_partition_stats(
     path = metadata_location(metadata, name)
     with CleanupOnFailure(io, [path]) as handover:
         size = _written(io, path, metadata, kind, schema, rows)
-        described = {
+        entry = {
             "snapshot-id": snapshot.snapshot_id,
             "statistics-path": path,
             "file-size-in-bytes": size,
         }
-        action = SetSnapshotStatistics(described, by_partition=True)
+        action = SetSnapshotStatistics(entry, by_partition=True)
         committed = commit(catalog, table.identifier, action, table, handover=handover)
     return committed, PartitionStatistics(path)
 
 
 def _nearest(metadata: TableMetadata, snapshot: Snapshot) -> tuple[int, str] | None:
     """Return the file of the snapshot, or of the nearest before it that has one."""
-    files = {one["snapshot-id"]: one["statistics-path"] for one in metadata.partition_statistics}
-    for one in ancestors(metadata, snapshot.snapshot_id):
-        if one.snapshot_id in files:
-            return one.snapshot_id, str(files[one.snapshot_id])
+    files = {
+        entry["snapshot-id"]: entry["statistics-path"] for entry in metadata.partition_statistics
+    }
+    for snapshot_before in ancestors(metadata, snapshot.snapshot_id):
+        if snapshot_before.snapshot_id in files:
+            return snapshot_before.snapshot_id, str(files[snapshot_before.snapshot_id])
     return None
 
 
-def _earlier(io: FileIO, known: tuple[int, str] | None, schema: Schema) -> tuple[int, Table] | None:
+def _earlier(
+    io: FileIO, nearest: tuple[int, str] | None, schema: Schema
+) -> tuple[int, Table] | None:
     """Return the rows of an earlier file; one that can't be read is left out, as Java does."""
-    if known is None:
+    if nearest is None:
         return None
-    number, path = known
+    number, path = nearest
     try:
         kind = FileFormat(path.rpartition(".")[2].upper())
         return number, _rows(io, path, kind, schema)
@@ -107,11 +111,11 @@ def _rows(io: FileIO, path: str, kind: FileFormat, schema: Schema) -> Table:
     with open_data_file(io, path, kind) as reader:
         fields = file_fields(reader.schema, {})
         present = {field.own_id for field in fields}
-        wanted = [one for one in schema.fields if one.field_id in present]
-        request = ReadRequest(fields, needed_leaves(fields, wanted, {}))
-        evolve = evolution(reader.output_fields(request), wanted, {}, path)
+        columns = [candidate for candidate in schema.fields if candidate.field_id in present]
+        request = ReadRequest(fields, needed_leaves(fields, columns, {}))
+        evolve = evolution(reader.output_fields(request), columns, {}, path)
         batches = [evolve.apply(batch.rows) for batch in reader.batches(request)]
-    return pa.Table.from_batches(batches, to_arrow(Schema(*wanted)))
+    return pa.Table.from_batches(batches, to_arrow(Schema(*columns)))
 
 
 def _format(metadata: TableMetadata) -> FileFormat:

@@ -73,22 +73,24 @@ def plan_compaction(
     Files that are listed twice are left as they are. Raises NoSuchSnapshotError for a branch that
     is not there, what `bind` raises, and UnsupportedError for a table that can't be written.
     """
-    wanted = ScanRequest(
+    scan = ScanRequest(
         branch=request.branch,
         row_filter=request.row_filter,
         time_zone=request.time_zone,
         case_sensitive=request.case_sensitive,
     )
-    context = scan_context(metadata, wanted, io)
+    context = scan_context(metadata, scan, io)
     if context.snapshot_id is None:
         return None
     planned = _all_rows(_listed_once(plan(metadata, io, context, whole_files=True)))
     if only is not None:
         inside = pc.is_in(planned.files.column("file_path"), pa.array(sorted(only), pa.string()))
         planned = replace(planned, files=planned.files.filter(inside))
-    found = plan_groups(_candidates(planned, metadata), request.options.groups)
+    group_plan = plan_groups(_candidates(planned, metadata), request.options.groups)
     work = _work(metadata, io, request, planned.context)
-    return CompactionPlan(work, _groups(metadata, planned, found, request.options), found.total)
+    return CompactionPlan(
+        work, _groups(metadata, planned, group_plan, request.options), group_plan.total
+    )
 
 
 def _all_rows(planned: ScanPlan) -> ScanPlan:
@@ -105,8 +107,8 @@ def _listed_once(planned: ScanPlan) -> ScanPlan:
     if len(counted) == len(planned):
         return planned
     once = counted.filter(pc.equal(counted.field("counts"), 1)).field("values")
-    kept = pc.is_in(planned.files.column("file_path"), value_set=once)
-    return replace(planned, files=planned.files.filter(kept))
+    listed_once = pc.is_in(planned.files.column("file_path"), value_set=once)
+    return replace(planned, files=planned.files.filter(listed_once))
 
 
 def _work(
@@ -125,21 +127,23 @@ def _work(
 
 
 def _groups(
-    metadata: TableMetadata, planned: ScanPlan, found: GroupPlan, options: RewriteOptions
+    metadata: TableMetadata, planned: ScanPlan, group_plan: GroupPlan, options: RewriteOptions
 ) -> tuple[PlannedGroup, ...]:
     snapshot_id = planned.context.snapshot_id
     if snapshot_id is None:
         return ()
     number = metadata.snapshot(snapshot_id).sequence_number
-    known = number if metadata.rules.has_sequence_numbers else None
+    sequence_number = number if metadata.rules.has_sequence_numbers else None
     specs = planned.files.column("spec_id").to_numpy()
-    made = []
-    for group in found.groups:
+    planned_groups = []
+    for group in group_plan.groups:
         some = planned.subset(group.rows)
         changes = bool((specs[group.rows] != options.output_spec_id).any())
         pieces = _pieces(metadata, some, group)
-        made.append(PlannedGroup(group, some, pieces, snapshot_id, known, changes))
-    return tuple(made)
+        planned_groups.append(
+            PlannedGroup(group, some, pieces, snapshot_id, sequence_number, changes)
+        )
+    return tuple(planned_groups)
 
 
 def _pieces(
@@ -175,9 +179,9 @@ def _partitions(planned: ScanPlan, metadata: TableMetadata) -> Longs:
     ]
     current = specs == metadata.default_spec_id
     numbers = np.full(len(planned), nulls, np.int64)
-    for place in np.unique(indexes[current]).tolist():
-        number = of_tuple.setdefault(tuples[place], len(of_tuple))
-        numbers[current & (indexes == place)] = number
+    for index in np.unique(indexes[current]).tolist():
+        number = of_tuple.setdefault(tuples[index], len(of_tuple))
+        numbers[current & (indexes == index)] = number
     return numbers
 
 

@@ -64,27 +64,27 @@ def position_options(options: Mapping[str, object], metadata: TableMetadata) -> 
     known_options(texts, VALID_OPTIONS, ())
     target = int_property(metadata.properties, DELETE_TARGET_FILE_SIZE_BYTES)
     named = {key.lower(): value for key, value in options.items()}
-    given = {"target-file-size-bytes": target, **named}
-    return rewrite_options(given, Strategy.BIN_PACK, metadata)
+    merged = {"target-file-size-bytes": target, **named}
+    return rewrite_options(merged, Strategy.BIN_PACK, metadata)
 
 
 def plan_position_groups(
-    metadata: TableMetadata, io: FileIO, asked: PositionRewrite
+    metadata: TableMetadata, io: FileIO, rewrite: PositionRewrite
 ) -> tuple[DeletePlan, ...]:
     """Return a plan for each commit: one, or some with partial progress.
 
     Raises InvalidOptionError, InvalidExpressionError.
     """
-    options = position_options(asked.options, metadata)
-    planned = planned_deletes(metadata, io, asked.branch)
+    options = position_options(rewrite.options, metadata)
+    planned = planned_deletes(metadata, io, rewrite.branch)
     entries = [entry for entry in planned.entries if is_position_file(entry)]
-    if asked.where is not None:
-        request = ScanRequest(
-            row_filter=asked.where,
-            time_zone=asked.time_zone,
-            case_sensitive=asked.case_sensitive,
+    if rewrite.where is not None:
+        scan = ScanRequest(
+            row_filter=rewrite.where,
+            time_zone=rewrite.time_zone,
+            case_sensitive=rewrite.case_sensitive,
         )
-        bound = bound_filter(metadata.schema, request)
+        bound = bound_filter(metadata.schema, scan)
         entries = _in_partitions(metadata, entries, bound)
     if not entries:
         return ()
@@ -93,10 +93,10 @@ def plan_position_groups(
         1, -(-len(groups) // options.max_commits) if options.partial_progress else len(groups)
     )
     together = text_property(metadata.properties, DELETE_GRANULARITY) == "partition"
-    found = replace(planned, work=replace(planned.work, together=together))
+    batch = replace(planned, work=replace(planned.work, together=together))
     return tuple(
-        position_plan(found, [entries[row] for group in some for row in group.rows.tolist()])
-        for some in (groups[at : at + share] for at in range(0, len(groups), share))
+        position_plan(batch, [entries[row] for group in some for row in group.rows.tolist()])
+        for some in (groups[first : first + share] for first in range(0, len(groups), share))
     )
 
 
@@ -104,13 +104,13 @@ def _candidates(entries: Sequence[ManifestEntry]) -> Candidates:
     """Return delete files as the planner's columns, in the order of the manifests."""
     files = [entry.data_file for entry in entries]
     numbers: dict[object, int] = {}
-    keys = [(one.partition_spec_id, partition_key(one.partition)) for one in files]
+    keys = [(file.partition_spec_id, partition_key(file.partition)) for file in files]
     partition = [numbers.setdefault(key, len(numbers)) for key in keys]
     nothing = np.zeros(len(files), np.int64)
     return Candidates(
         np.array(partition, np.int64),
-        np.array([one.file_size_in_bytes for one in files], np.int64),
-        np.array([one.record_count for one in files], np.int64),
+        np.array([file.file_size_in_bytes for file in files], np.int64),
+        np.array([file.record_count for file in files], np.int64),
         nothing,
         nothing,
     )
@@ -120,12 +120,14 @@ def _in_partitions(
     metadata: TableMetadata, entries: Sequence[ManifestEntry], bound: Bound
 ) -> list[ManifestEntry]:
     """Return the delete files of partitions that may hold rows of a filter, as Java chooses."""
-    found: list[ManifestEntry] = []
+    chosen: list[ManifestEntry] = []
     for spec_id, spec in metadata.partition_specs.items():
-        mine = [one for one in entries if one.data_file.partition_spec_id == spec_id]
+        mine = [entry for entry in entries if entry.data_file.partition_spec_id == spec_id]
         if mine:
             kind = tuple_type(metadata, spec_id)
-            tuples = partition_array([one.data_file for one in mine], kind)
-            kept = spec_pruning(bound, spec, kind, metadata.schema).partitions(tuples)
-            found += [one for one, stays in zip(mine, kept.tolist(), strict=True) if stays]
-    return found
+            tuples = partition_array([entry.data_file for entry in mine], kind)
+            may_match = spec_pruning(bound, spec, kind, metadata.schema).partitions(tuples)
+            chosen += [
+                entry for entry, stays in zip(mine, may_match.tolist(), strict=True) if stays
+            ]
+    return chosen

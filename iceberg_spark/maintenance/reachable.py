@@ -51,7 +51,7 @@ class Manifests:
     """
 
     unreachable: Table
-    kept: Table
+    remaining: Table
     others: Table = field(default_factory=FILES.empty_table)
 
     @property
@@ -70,9 +70,11 @@ def manifests_of(
     that is gone already is left out; a missing one of a kept snapshot is a NoSuchFileError.
     """
     gone = _distinct(_lists(io, expired, before, missing_is_fine=True))
-    kept = _distinct(_lists(io, tuple(after.snapshots.values()), after, missing_is_fine=False))
-    listed = pc.is_in(gone.column("manifest_path"), value_set=concat(kept.column("manifest_path")))
-    return Manifests(gone.filter(pc.invert(listed)), kept)
+    remaining = _distinct(_lists(io, tuple(after.snapshots.values()), after, missing_is_fine=False))
+    listed = pc.is_in(
+        gone.column("manifest_path"), value_set=concat(remaining.column("manifest_path"))
+    )
+    return Manifests(gone.filter(pc.invert(listed)), remaining)
 
 
 def unreachable_files(io: FileIO, manifests: Manifests) -> Table:
@@ -83,10 +85,10 @@ def unreachable_files(io: FileIO, manifests: Manifests) -> Table:
     time.
     """
     places = Places()
-    found = _distinct_files((manifests.others, *live_files(io, manifests.unreachable)))
-    candidates = with_keys(found, places)
+    files = _distinct_files((manifests.others, *live_files(io, manifests.unreachable)))
+    candidates = with_keys(files, places)
     candidates = _first_of_each(candidates, KEY, candidates.schema)
-    for batch in _portions(live_files(io, manifests.kept) if candidates.num_rows else ()):
+    for batch in _portions(live_files(io, manifests.remaining) if candidates.num_rows else ()):
         stay = pc.invert(pc.is_in(candidates.column(KEY), value_set=used_keys(batch, places)))
         candidates = candidates.filter(stay)
         if not candidates.num_rows:
@@ -124,13 +126,18 @@ def _lists(
     """Yield the distinct manifests of some snapshots at a time."""
     for start in range(0, len(snapshots), EXPIRING.manifests_at_once):
         some = snapshots[start : start + EXPIRING.manifests_at_once]
-        inline = [one for one in some if one.manifest_list is None]  # format version 1
-        paths = [one.manifest_list for one in some if one.manifest_list is not None]
+        inline = [
+            snapshot for snapshot in some if snapshot.manifest_list is None
+        ]  # format version 1
+        paths = [snapshot.manifest_list for snapshot in some if snapshot.manifest_list is not None]
         contents = _contents(io, paths, missing_is_fine=missing_is_fine)
         yield _distinct(
             [
                 *read_manifest_lists(contents, MANIFESTS.names, limits_of(io.properties)),
-                *(read_manifest_list_columns(io, one, metadata, MANIFESTS.names) for one in inline),
+                *(
+                    read_manifest_list_columns(io, snapshot, metadata, MANIFESTS.names)
+                    for snapshot in inline
+                ),
             ]
         )
 
@@ -149,29 +156,31 @@ def _contents(
             raise
 
     if all(map(is_local, paths)):
-        found: Iterable[bytes | None] = map(read, paths)
+        contents: Iterable[bytes | None] = map(read, paths)
     else:
         with ThreadPoolExecutor(EXPIRING.threads) as pool:
-            found = list(pool.map(read, paths))
-    for path, data in zip(paths, found, strict=True):
+            contents = list(pool.map(read, paths))
+    for path, data in zip(paths, contents, strict=True):
         if data is not None:
             yield path, data
 
 
 def _distinct(tables: Iterable[Table]) -> Table:
-    every = pa.concat_tables([MANIFESTS.empty_table(), *(one.cast(MANIFESTS) for one in tables)])
+    every = pa.concat_tables(
+        [MANIFESTS.empty_table(), *(table.cast(MANIFESTS) for table in tables)]
+    )
     return _first_of_each(every, "manifest_path", MANIFESTS)
 
 
 def _distinct_files(tables: Iterable[Table]) -> Table:
-    every = pa.concat_tables([FILES.empty_table(), *(one.cast(FILES) for one in tables)])
+    every = pa.concat_tables([FILES.empty_table(), *(table.cast(FILES) for table in tables)])
     return _first_of_each(every, "file_path", FILES)
 
 
 def _first_of_each(table: Table, key: str, schema: Any) -> Table:
     others = [name for name in schema.names if name != key]
-    found = table.group_by(key, use_threads=False).aggregate([(name, "first") for name in others])
-    return found.rename_columns({f"{name}_first": name for name in others}).select(schema.names)
+    grouped = table.group_by(key, use_threads=False).aggregate([(name, "first") for name in others])
+    return grouped.rename_columns({f"{name}_first": name for name in others}).select(schema.names)
 
 
 def _portions(tables: Iterable[Table]) -> Iterator[Any]:

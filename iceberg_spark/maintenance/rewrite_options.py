@@ -112,44 +112,44 @@ def rewrite_options(
     that it does, and for values that Java refuses.
     """
     texts = {key: _text(value) for key, value in options.items()}
-    given = known_options(texts, VALID_OPTIONS[strategy], ())
-    partial = boolean_option(given, "partial-progress.enabled", default=False)
-    commits = _int(given, "partial-progress.max-commits", 10, lambda n: n > 0 or not partial)
-    concurrent = integer_option(given, "max-concurrent-file-group-rewrites")
+    values = known_options(texts, VALID_OPTIONS[strategy], ())
+    partial = boolean_option(values, "partial-progress.enabled", default=False)
+    commits = _int(values, "partial-progress.max-commits", 10, lambda n: n > 0 or not partial)
+    concurrent = integer_option(values, "max-concurrent-file-group-rewrites")
     if concurrent is not None:
         _require(concurrent >= 1, "max-concurrent-file-group-rewrites", concurrent, "at least 1")
     return RewriteOptions(
-        groups=_groups(given, metadata),
-        output_spec_id=_output_spec(given, metadata),
+        groups=_groups(values, metadata),
+        output_spec_id=_output_spec(values, metadata),
         max_concurrent_groups=concurrent,
         partial_progress=partial,
         max_commits=commits,
-        max_failed_commits=_int(given, "partial-progress.max-failed-commits", commits),
+        max_failed_commits=_int(values, "partial-progress.max-failed-commits", commits),
         use_starting_sequence_number=boolean_option(
-            given, "use-starting-sequence-number", default=True
+            values, "use-starting-sequence-number", default=True
         ),
-        remove_dangling_deletes=boolean_option(given, "remove-dangling-deletes", default=False),
-        shuffle_partitions_per_file=_int(given, "shuffle-partitions-per-file", 1, _above_zero),
-        max_output_size=_int(given, "max-output-size", _LARGEST_INT, _above_zero),
-        var_length_contribution=_int(given, "var-length-contribution", 8, _above_zero),
+        remove_dangling_deletes=boolean_option(values, "remove-dangling-deletes", default=False),
+        shuffle_partitions_per_file=_int(values, "shuffle-partitions-per-file", 1, _above_zero),
+        max_output_size=_int(values, "max-output-size", _LARGEST_INT, _above_zero),
+        var_length_contribution=_int(values, "var-length-contribution", 8, _above_zero),
     )
 
 
-def _groups(given: Mapping[str, str], metadata: TableMetadata) -> GroupOptions:
-    ratio = _float(given, "delete-ratio-threshold", 0.3)
+def _groups(values: Mapping[str, str], metadata: TableMetadata) -> GroupOptions:
+    ratio = _float(values, "delete-ratio-threshold", 0.3)
     _require(0 < ratio <= 1, "delete-ratio-threshold", ratio, "above 0 and at most 1")
-    order = choice_option(given, "rewrite-job-order", tuple(JobOrder))
-    most = integer_option(given, "max-files-to-rewrite")
+    order = choice_option(values, "rewrite-job-order", tuple(JobOrder))
+    most = integer_option(values, "max-files-to-rewrite")
     if most is not None:
         _require(most > 0, "max-files-to-rewrite", most, "above 0")
     return GroupOptions(
-        sizes=_sizes(given, int_property(metadata.properties, WRITE_TARGET_FILE_SIZE_BYTES)),
-        min_input_files=_int(given, "min-input-files", 5, _above_zero),
-        rewrite_all=boolean_option(given, "rewrite-all", default=False),
-        max_group_bytes=_int(given, "max-file-group-size-bytes", 100 * _GB, _above_zero),
-        max_group_files=_int(given, "max-file-group-input-files", _LARGEST_LONG, _above_zero),
+        sizes=_sizes(values, int_property(metadata.properties, WRITE_TARGET_FILE_SIZE_BYTES)),
+        min_input_files=_int(values, "min-input-files", 5, _above_zero),
+        rewrite_all=boolean_option(values, "rewrite-all", default=False),
+        max_group_bytes=_int(values, "max-file-group-size-bytes", 100 * _GB, _above_zero),
+        max_group_files=_int(values, "max-file-group-input-files", _LARGEST_LONG, _above_zero),
         delete_file_threshold=_int(
-            given, "delete-file-threshold", _LARGEST_INT, lambda n: n >= 0, "at least 0"
+            values, "delete-file-threshold", _LARGEST_INT, lambda n: n >= 0, "at least 0"
         ),
         delete_ratio_threshold=ratio,
         job_order=JobOrder.NONE if order is None else JobOrder(order),
@@ -157,10 +157,10 @@ def _groups(given: Mapping[str, str], metadata: TableMetadata) -> GroupOptions:
     )
 
 
-def _sizes(given: Mapping[str, str], default_target: int) -> FileSizes:
-    target = _int(given, "target-file-size-bytes", default_target, _above_zero)
-    least = _int(given, "min-file-size-bytes", int(target * 0.75), lambda n: n >= 0, "at least 0")
-    most = _int(given, "max-file-size-bytes", int(target * 1.8))
+def _sizes(values: Mapping[str, str], default_target: int) -> FileSizes:
+    target = _int(values, "target-file-size-bytes", default_target, _above_zero)
+    least = _int(values, "min-file-size-bytes", int(target * 0.75), lambda n: n >= 0, "at least 0")
+    most = _int(values, "max-file-size-bytes", int(target * 1.8))
     _require(
         target > least,
         "target-file-size-bytes",
@@ -173,15 +173,15 @@ def _sizes(given: Mapping[str, str], default_target: int) -> FileSizes:
         target,
         f"below 'max-file-size-bytes' ({most}), or all new files will be too large",
     )
-    factor = _float(given, "compression-factor", 1.0)
+    factor = _float(values, "compression-factor", 1.0)
     _require(factor > 0, "compression-factor", factor, "above 0")
     return FileSizes(target, least, most, factor)
 
 
-def _output_spec(given: Mapping[str, str], metadata: TableMetadata) -> int:
-    spec_id = _int(given, "output-spec-id", metadata.default_spec_id)
-    known = ", ".join(str(each) for each in metadata.partition_specs)
-    _require(spec_id in metadata.partition_specs, "output-spec-id", spec_id, f"one of {known}")
+def _output_spec(values: Mapping[str, str], metadata: TableMetadata) -> int:
+    spec_id = _int(values, "output-spec-id", metadata.default_spec_id)
+    spec_ids = ", ".join(str(number) for number in metadata.partition_specs)
+    _require(spec_id in metadata.partition_specs, "output-spec-id", spec_id, f"one of {spec_ids}")
     return spec_id
 
 
@@ -194,21 +194,21 @@ def _above_zero(value: int) -> bool:
 
 
 def _int(
-    given: Mapping[str, str],
+    values: Mapping[str, str],
     name: str,
     default: int,
     is_valid: Callable[[int], bool] = lambda _: True,
-    wanted: str = "above 0",
+    requirement: str = "above 0",
 ) -> int:
-    value = integer_option(given, name)
+    value = integer_option(values, name)
     if value is None:
         return default
-    _require(is_valid(value), name, value, wanted)
+    _require(is_valid(value), name, value, requirement)
     return value
 
 
-def _float(given: Mapping[str, str], name: str, default: float) -> float:
-    text = given.get(name)
+def _float(values: Mapping[str, str], name: str, default: float) -> float:
+    text = values.get(name)
     if text is None:
         return default
     try:
@@ -217,6 +217,6 @@ def _float(given: Mapping[str, str], name: str, default: float) -> float:
         raise InvalidOptionError(f"Option '{name}' must be a number, not '{text}'") from None
 
 
-def _require(holds: bool, name: str, value: object, wanted: str) -> None:
+def _require(holds: bool, name: str, value: object, requirement: str) -> None:
     if not holds:
-        raise InvalidOptionError(f"Option '{name}' must be {wanted}; it is {value}")
+        raise InvalidOptionError(f"Option '{name}' must be {requirement}; it is {value}")

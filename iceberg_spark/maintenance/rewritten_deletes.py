@@ -93,7 +93,7 @@ class DeleteWork:
         if self.together:
             return _by_partition(tasks)
         count = min(len(tasks), most)
-        return [tuple(tasks[at::count]) for at in range(count)]
+        return [tuple(tasks[first::count]) for first in range(count)]
 
     def rewrite(self, io: FileIO, tasks: Iterable[FileScanTask], task_id: TaskId) -> NewDeletes:
         """Write the deletes of tasks' data files, those without any left out.
@@ -128,11 +128,11 @@ class DeleteWork:
         self, io: FileIO, tasks: Sequence[FileScanTask], task_id: TaskId
     ) -> tuple[DataFile, ...]:
         ordered = sorted(tasks, key=lambda task: task.file_path.encode())
-        found = ((task.file_path, self._positions(io, task)) for task in ordered)
+        positions_by_path = ((task.file_path, self._positions(io, task)) for task in ordered)
         return write_positions(
             self.write,
             io,
-            (each for each in found if not each[1].is_empty),
+            (item for item in positions_by_path if not item[1].is_empty),
             spec=self.scan.specs[tasks[0].spec_id],
             partition=tasks[0].partition,
             task=task_id,
@@ -157,14 +157,14 @@ class DeleteWork:
 
     def _positions(self, io: FileIO, task: FileScanTask) -> PositionSet:
         by_place = by_position(task)
-        known = deleted_positions(io, task, by_place, process_cache())
+        deleted_by_position = deleted_positions(io, task, by_place, process_cache())
         if len(by_place) == len(task.delete_files):
-            return known
+            return deleted_by_position
         deleted = (
             PositionSet.from_positions(batch.column(0).filter(batch.column(1)).to_numpy())
             for batch in read_task(self.scan, io, task)
         )
-        return PositionSet.union(deleted).without(known)
+        return PositionSet.union(deleted).without(deleted_by_position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +192,17 @@ class DeletePlan:
         converted ones the commit's own.
         """
         highest = {
-            task.file_path: max(one.data_sequence_number for one in task.delete_files)
+            task.file_path: max(
+                delete_file.data_sequence_number for delete_file in task.delete_files
+            )
             for task in self.tasks
             if not any(map(_is_equality, task.delete_files))
         }
         of_all = max(highest.values(), default=None) if self.work.together else None
-        found = {
+        numbers_found = {
             file.key: highest.get(file.referenced_data_file or "", of_all) for file in new.written
         }
-        numbers = {key: number for key, number in found.items() if number is not None}
+        numbers = {key: number for key, number in numbers_found.items() if number is not None}
         return ReplaceDeletes(
             new.written,
             self.removed,
@@ -247,11 +249,11 @@ def plan_position_rewrite(metadata: TableMetadata, io: FileIO, branch: str | Non
     gone: set[str] = set()
     chosen = []
     for task in planned.tasks:
-        mine = tuple(one for one in task.delete_files if one.file_path in by_path)
-        paths = [one.file_path for one in mine]
+        mine = tuple(file for file in task.delete_files if file.file_path in by_path)
+        paths = [file.file_path for file in mine]
         used.update(paths)
         old = mine and metadata.rules.has_deletion_vectors
-        if old or len(mine) > 1 or any(one.referenced_data_file is None for one in mine):
+        if old or len(mine) > 1 or any(file.referenced_data_file is None for file in mine):
             chosen.append(replace(task, delete_files=mine))
             gone.update(paths)
     gone.update(by_path.keys() - used)
@@ -266,12 +268,12 @@ def position_plan(planned: PlannedDeletes, removed: Sequence[ManifestEntry]) -> 
     others' positions as well.
     """
     paths = {entry.data_file.file_path for entry in removed}
-    whole = writes_vectors(planned.work.write)
+    all_positions = writes_vectors(planned.work.write)
     chosen = []
     for task in planned.tasks:
-        mine = tuple(one for one in task.delete_files if one.file_path in paths)
+        mine = tuple(file for file in task.delete_files if file.file_path in paths)
         if mine:
-            taken = tuple(by_position(task)) if whole else mine
+            taken = tuple(by_position(task)) if all_positions else mine
             chosen.append(replace(task, delete_files=taken))
     # Of its own: what is cleared up after a plan that failed is not what others have committed.
     write = replace(planned.work.write, write_id=str(uuid.uuid4()))
@@ -286,10 +288,10 @@ def is_position_file(entry: ManifestEntry) -> bool:
 
 
 def _by_partition(tasks: Iterable[FileScanTask]) -> list[tuple[FileScanTask, ...]]:
-    places: dict[object, list[FileScanTask]] = {}
+    by_partition: dict[object, list[FileScanTask]] = {}
     for task in tasks:
-        places.setdefault((task.spec_id, partition_key(task.partition)), []).append(task)
-    return [tuple(each) for each in places.values()]
+        by_partition.setdefault((task.spec_id, partition_key(task.partition)), []).append(task)
+    return [tuple(tasks_of_partition) for tasks_of_partition in by_partition.values()]
 
 
 def _bytes(file: DataFile) -> int:
@@ -331,7 +333,7 @@ def _delete_entries(
 ) -> list[ManifestEntry]:
     if snapshot_id is None:
         return []
-    found: list[ManifestEntry] = []
+    delete_entries: list[ManifestEntry] = []
     for manifest in read_manifest_list(io, metadata.snapshot(snapshot_id), metadata):
         if manifest.content is ManifestContent.DELETES and manifest.may_have_live_files:
             entries = read_entries(io, metadata, manifest)
@@ -339,5 +341,5 @@ def _delete_entries(
                 pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
             )
             spec_id = manifest.partition_spec_id
-            found += manifest_entries(live, spec_id, tuple_type(metadata, spec_id))
-    return found
+            delete_entries += manifest_entries(live, spec_id, tuple_type(metadata, spec_id))
+    return delete_entries

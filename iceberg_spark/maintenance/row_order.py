@@ -45,10 +45,10 @@ class RowOrder:
     def places(self, keys: pa.Table) -> Longs:
         """Return where rows are, in their order; equal ones keep theirs."""
         if self.layout.strategy is Strategy.Z_ORDER:
-            found = z_places(keys)
+            indices = z_places(keys)
         else:
-            found = sorted_places(keys, self.layout.order)
-        places: Longs = found.to_numpy().astype(np.int64)
+            indices = sorted_places(keys, self.layout.order)
+        places: Longs = indices.to_numpy().astype(np.int64)
         return places
 
     def sorted(self, rows: pa.Table, schema: Schema) -> pa.Table:
@@ -90,12 +90,12 @@ def order_ranges(order: RowOrder, sample: pa.Table, files: int, ranges: int) -> 
     Ranges of values that come often are fewer. Files get neighbouring ranges, of as many rows.
     """
     count = sample.num_rows
-    at = np.arange(1, ranges) * count // ranges if count else np.zeros(0, np.int64)
-    bounds = sample.take(pa.array(order.places(sample)[at]))
+    bounds_at = np.arange(1, ranges) * count // ranges if count else np.zeros(0, np.int64)
+    bounds = sample.take(pa.array(order.places(sample)[bounds_at]))
     both = order.places(pa.concat_tables([bounds, bounds]).combine_chunks())
     after = np.append(both >= len(bounds), True)
     equal = np.append(False, ~after[:-1] & after[1:])  # between a bound's two marks
-    made = OrderRanges(order, bounds, np.zeros(len(equal), np.int64), equal)
-    starts = np.append(0, made.cut(sample)[1])
+    first_ranges = OrderRanges(order, bounds, np.zeros(len(equal), np.int64), equal)
+    starts = np.append(0, first_ranges.cut(sample)[1])
     numbers = np.minimum(starts * files // max(count, 1), files - 1)
     return OrderRanges(order, bounds, numbers, equal)

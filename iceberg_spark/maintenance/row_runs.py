@@ -83,11 +83,11 @@ def positions_in(numbers: Longs, files: Iterable[tuple[str, int]]) -> Mapping[st
 
     `files` are the paths and numbers of rows in the order in which the task wrote them.
     """
-    found: dict[str, PositionSet] = {}
+    by_path: dict[str, PositionSet] = {}
     first = 0
     for path, rows in files:
         inside = numbers[(numbers >= first) & (numbers < first + rows)]
         if len(inside):
-            found[path] = PositionSet.from_positions(np.sort(inside - first))
+            by_path[path] = PositionSet.from_positions(np.sort(inside - first))
         first += rows
-    return found
+    return by_path

@@ -71,7 +71,7 @@ class RewrittenPaths:
     rewritten_delete_file_paths_count: int
 
 
-def rewrite_table_path(catalog: Catalog, identifier: str, asked: PathRewrite) -> RewrittenPaths:
+def rewrite_table_path(catalog: Catalog, identifier: str, request: PathRewrite) -> RewrittenPaths:
     """Rewrite a table's metadata and position deletes into a staging folder.
 
     Memory: the entries of one manifest, and 200 bytes a file that is to be copied. Raises
@@ -79,11 +79,11 @@ def rewrite_table_path(catalog: Catalog, identifier: str, asked: PathRewrite) ->
     paths outside the source prefix, NoSuchFileError; what was staged is removed then.
     """
     table = catalog.load(identifier)
-    work = _Rewriting.of(table, asked)
-    there = next(iter(table.io.list(work.staging)), None) if asked.staging_location else None
-    if there is not None:  # what is there would be overwritten, and removed where this fails
+    work = _Rewriting.of(table, request)
+    existing = next(iter(table.io.list(work.staging)), None) if request.staging_location else None
+    if existing is not None:  # what is there would be overwritten, and removed where this fails
         raise InvalidInputError(
-            f"The staging folder {work.staging} has files, as {there.path}: give another one"
+            f"The staging folder {work.staging} has files, as {existing.path}: give another one"
         )
     try:
         return work.execute()
@@ -106,50 +106,54 @@ class _Rewriting:
     staged: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, table: LoadedTable, asked: PathRewrite) -> _Rewriting:
+    def of(cls, table: LoadedTable, request: PathRewrite) -> _Rewriting:
         newest, io = table.metadata, table.io
-        end = _version(table, asked.end_version) if asked.end_version else table.metadata_location
-        start = _version(table, asked.start_version) if asked.start_version else None
+        end = (
+            _version(table, request.end_version) if request.end_version else table.metadata_location
+        )
+        start = _version(table, request.start_version) if request.start_version else None
         metadata = newest if end == table.metadata_location else read_metadata(io, end)
-        staging = (asked.staging_location or _usual_staging(newest, io)).rstrip("/")
+        staging = (request.staging_location or _usual_staging(newest, io)).rstrip("/")
         before = frozenset(read_metadata(io, start).snapshots) if start else frozenset()
-        kept = asked.create_file_list
-        return cls(io, asked.move, staging, end, metadata, start, before, kept)
+        lists_files = request.create_file_list
+        return cls(io, request.move, staging, end, metadata, start, before, lists_files)
 
     def execute(self) -> RewrittenPaths:
         """Write all that is to be staged."""
         new = {number for number in self._versions() if number not in self.before}
-        snapshots = [one for number, one in self.metadata.snapshots.items() if number in new]
-        listed = {one.snapshot_id: self._list(one) for one in snapshots}
-        wanted = {
+        snapshots = [item for number, item in self.metadata.snapshots.items() if number in new]
+        listed = {item.snapshot_id: self._list(item) for item in snapshots}
+        manifests_to_write = {
             manifest.manifest_path: manifest
             for manifests in listed.values()
             for manifest in manifests
             if self.start is None or manifest.added_snapshot_id in new
         }
-        sizes = self._deletes(wanted.values())
-        moved = {path: self._manifest(one, new, sizes) for path, one in wanted.items()}
+        sizes = self._deletes(manifests_to_write.values())
+        moved = {
+            path: self._manifest(item, new, sizes) for path, item in manifests_to_write.items()
+        }
         for snapshot in snapshots:
             self._rewrite_list(snapshot, listed[snapshot.snapshot_id], moved)
         return RewrittenPaths(
             location.name(self.end),
             self._file_list() if self.lists else NOT_APPLICABLE,
             f"{self.staging}/",
-            len(wanted),
+            len(manifests_to_write),
             len(sizes),
         )
 
     def _versions(self) -> set[int]:
         """Rewrite the metadata files from the end back to the start; return their snapshots."""
-        found: set[int] = set(self.metadata.snapshots)
+        snapshot_ids: set[int] = set(self.metadata.snapshots)
         self._version_file(self.end, self.metadata)
         for entry in reversed(self.metadata.metadata_log):
             if entry.metadata_file == self.start:
                 break
             earlier = read_metadata(self.io, entry.metadata_file)
-            found.update(earlier.snapshots)
+            snapshot_ids.update(earlier.snapshots)
             self._version_file(entry.metadata_file, earlier)
-        return found
+        return snapshot_ids
 
     def _version_file(self, path: str, metadata: TableMetadata) -> None:
         codec = Codec.GZIP if ".gz" in location.name(path) else Codec.NONE
@@ -176,7 +180,7 @@ class _Rewriting:
                 "tables do: such metadata can't be moved. Expire the snapshot first"
             )
         listed = read_manifest_list(self.io, snapshot, self.metadata)
-        return [self._counted(one) for one in listed]
+        return [self._counted(manifest) for manifest in listed]
 
     def _counted(self, manifest: ManifestFile) -> ManifestFile:
         """Return a manifest with the counts that a list of version 1 may have left out."""
@@ -192,8 +196,8 @@ class _Rewriting:
         for manifest in manifests:
             if manifest.content is ManifestContent.DELETES:
                 entries = read_entries(self.io, self.metadata, manifest)
-                for one in _position_deletes(entries, manifest.partition_spec_id):
-                    named[one.file_path] = one
+                for delete_file in _position_deletes(entries, manifest.partition_spec_id):
+                    named[delete_file.file_path] = delete_file
         for path in named:
             self.staged.append(self.move.staged(path, self.staging))
         return MovedDeletes.of(self.io, self.metadata, self.move, self.staging).sizes(
@@ -238,9 +242,9 @@ class _Rewriting:
         self, snapshot: Snapshot, manifests: Sequence[ManifestFile], moved: dict[str, ManifestFile]
     ) -> None:
         rows = [
-            moved.get(one.manifest_path)
-            or replace(one, manifest_path=self.move.path(one.manifest_path))
-            for one in manifests
+            moved.get(manifest.manifest_path)
+            or replace(manifest, manifest_path=self.move.path(manifest.manifest_path))
+            for manifest in manifests
         ]
         write_manifest_list(
             self.io,

@@ -66,7 +66,7 @@ def compute_table_stats(
         written = write_puffin(io, path, _blobs(plan, sketches, snapshot))
         action = SetSnapshotStatistics(_described(written, snapshot))
         committed = commit(catalog, table.identifier, action, table, handover=handover)
-    counts = {name: _count(one) for name, one in zip(plan.names, sketches, strict=True)}
+    counts = {name: _count(sketch) for name, sketch in zip(plan.names, sketches, strict=True)}
     return committed, TableStatistics(path, counts)
 
 
@@ -75,11 +75,11 @@ def _count(sketch: ThetaSketch) -> int:
 
 
 def _blobs(plan: SketchPlan, sketches: Sketches, snapshot: Snapshot) -> Iterator[NewBlob]:
-    for one, sketch in zip(plan.fields, sketches, strict=True):
+    for column, sketch in zip(plan.fields, sketches, strict=True):
         yield NewBlob(
             NDV_SKETCH,
             sketch.to_bytes(),
-            (one.field_id,),
+            (column.field_id,),
             snapshot.snapshot_id,
             snapshot.sequence_number,
             ZSTD,

@@ -25,8 +25,8 @@ Column: TypeAlias = Any
 FindFiles: TypeAlias = Callable[[FileIO, Manifests], Iterable[Table]]
 """From manifests to the files (tables of FILES) that only the unreachable ones hold."""
 
-FOUND = pa.schema(
-    [FILES.field(at).with_name(name) for at, name in enumerate(("file_path", "kind"))]
+LEFT_FILES = pa.schema(
+    [FILES.field(index).with_name(name) for index, name in enumerate(("file_path", "kind"))]
 )
 """The columns of found files: where they are and what (`FileKind`)."""
 
@@ -43,7 +43,7 @@ class FileKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LeftFiles:
     """Files that no snapshot reaches: the table's own, and those outside its folders."""
 
     own: Table
@@ -52,14 +52,16 @@ class Found:
 
 def left_behind(
     io: FileIO, before: TableMetadata, after: LoadedTable, find: FindFiles
-) -> Iterator[Found]:
+) -> Iterator[LeftFiles]:
     """Yield what `before` reached and `after` doesn't, files before what names them.
 
     So a deletion that breaks off leaves a trail. Whatever the table has under any spelling, as
     any kind of file, stays; so do metadata files.
     """
     gone = [
-        one for number, one in before.snapshots.items() if number not in after.metadata.snapshots
+        snapshot
+        for number, snapshot in before.snapshots.items()
+        if number not in after.metadata.snapshots
     ]
     if not gone:
         return
@@ -70,7 +72,7 @@ def left_behind(
     manifests = replace(manifests, others=_as(named.filter(pc.invert(usual)), FILES))
     if manifests.unreachable.num_rows or manifests.others.num_rows:
         for files in find(io, manifests):
-            yield parting.parted(_as(files, FOUND))
+            yield parting.parted(_as(files, LEFT_FILES))
     yield parting.parted(named.filter(usual))
 
 
@@ -84,19 +86,19 @@ class _Parting:
         self._used = used_keys(used, self._places)
         self.owned = OwnedFolders(io, table)
 
-    def parted(self, files: Table) -> Found:
+    def parted(self, files: Table) -> LeftFiles:
         """Leave out what the table uses otherwise, and part its own from the others."""
         paths = _paths(files)
         used = pc.is_in(used_keys(paths, self._places), value_set=self._used)
         stay = pc.or_(used, pc.match_substring_regex(paths, POINTERS))
         files = files.filter(pc.invert(stay))
         own = self.owned.mask(_paths(files))
-        return Found(files.filter(own), files.filter(pc.invert(own)))
+        return LeftFiles(files.filter(own), files.filter(pc.invert(own)))
 
 
 def _named(gone: Sequence[Snapshot], before: TableMetadata, manifests: Manifests) -> Table:
     """Return the files that may go besides data and delete files, used otherwise or not."""
-    lists = {one.manifest_list for one in gone if one.manifest_list}
+    lists = {snapshot.manifest_list for snapshot in gone if snapshot.manifest_list}
     return pa.concat_tables(
         [
             _of_kind(FileKind.MANIFEST, manifests.unreachable.column("manifest_path").to_pylist()),
@@ -109,16 +111,18 @@ def _named(gone: Sequence[Snapshot], before: TableMetadata, manifests: Manifests
 def _used(after: LoadedTable, manifests: Manifests) -> Column:
     """Return the locations of all that the table has, but for data and delete files."""
     metadata = after.metadata
-    lists = [one.manifest_list for one in metadata.snapshots.values() if one.manifest_list]
+    lists = [
+        snapshot.manifest_list for snapshot in metadata.snapshots.values() if snapshot.manifest_list
+    ]
     log = [entry.metadata_file for entry in metadata.metadata_log]
     others = [*lists, *statistics_paths(metadata), *log, after.metadata_location]
-    kept = manifests.kept.column("manifest_path").to_pylist()
-    return pa.array([*kept, *others], pa.string())
+    remaining = manifests.remaining.column("manifest_path").to_pylist()
+    return pa.array([*remaining, *others], pa.string())
 
 
 def _of_kind(kind: FileKind, paths: list[str]) -> Table:
     kinds = pa.repeat(pa.scalar(int(kind), pa.int32()), len(paths))
-    return pa.table([pa.array(paths, pa.string()), kinds], schema=FOUND)
+    return pa.table([pa.array(paths, pa.string()), kinds], schema=LEFT_FILES)
 
 
 def _as(files: Table, schema: Any) -> Table:

@@ -73,7 +73,10 @@ def old_snapshots(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     gone = expired(metadata, Expiry(int(time.time() * 1000))).snapshot_ids
     if len(gone) < UPKEEP.snapshots:
         return None
-    sizes = (metadata.snapshots[one].summary.get("removed-files-size", "0") for one in gone)
+    sizes = (
+        metadata.snapshots[snapshot_id].summary.get("removed-files-size", "0")
+        for snapshot_id in gone
+    )
     freed = sum(int(size) for size in sizes if size.isdigit())
     reason = f"{len(gone):,} snapshots are older than they are kept for"
     if freed:
@@ -84,8 +87,10 @@ def old_snapshots(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
 def badly_made_files(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     """Look for data files that compaction would rewrite."""
     metadata = table.metadata
-    wanted = layout(metadata, None, None)
-    request = CompactionRequest(wanted, rewrite_options({}, wanted.strategy, metadata))
+    chosen_layout = layout(metadata, None, None)
+    request = CompactionRequest(
+        chosen_layout, rewrite_options({}, chosen_layout.strategy, metadata)
+    )
     try:
         planned = plan_compaction(metadata, table.io, request)
     except UnsupportedError:
@@ -93,25 +98,27 @@ def badly_made_files(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     groups = () if planned is None else planned.groups
     if not groups:
         return None
-    files = sum(len(one.group.rows) for one in groups)
-    size = sum(one.group.input_bytes for one in groups)
-    made = sum(one.group.expected_files for one in groups)
+    files = sum(len(planned_group.group.rows) for planned_group in groups)
+    size = sum(planned_group.group.input_bytes for planned_group in groups)
+    new_files = sum(planned_group.group.expected_files for planned_group in groups)
     reason = (
         f"{files:,} data files of {size / files / _MB:,.2f} MB on average, small, large or much "
-        f"deleted, become about {made:,}"
+        f"deleted, become about {new_files:,}"
     )
-    return MaintenanceItem("rewrite_data_files", reason, 2 * size, 2 * files + made)
+    return MaintenanceItem("rewrite_data_files", reason, 2 * size, 2 * files + new_files)
 
 
 def equality_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     """Look for equality deletes: every scan reads their keys again."""
     planned = planned_deletes(table.metadata, table.io, None)
     equality = DataFileContent.EQUALITY_DELETES
-    files = sum(one.data_file.content is equality for one in planned.entries)
+    files = sum(entry.data_file.content is equality for entry in planned.entries)
     if files < UPKEEP.equality_deletes:
         return None
     touched = [
-        task for task in planned.tasks if any(one.content is equality for one in task.delete_files)
+        task
+        for task in planned.tasks
+        if any(file.content is equality for file in task.delete_files)
     ]
     reason = f"{files:,} equality delete files apply to {len(touched):,} data files"
     size = sum(task.file_size_in_bytes for task in touched)
@@ -151,9 +158,10 @@ def small_manifests(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     count, needed, size = 0, 0, 0
     for content in ManifestContent:
         mine = [
-            one.manifest_length
-            for one in manifests
-            if one.content is content and one.partition_spec_id == metadata.default_spec_id
+            manifest.manifest_length
+            for manifest in manifests
+            if manifest.content is content
+            and manifest.partition_spec_id == metadata.default_spec_id
         ]
         if mine:
             count, size = count + len(mine), size + sum(mine)
@@ -167,19 +175,19 @@ def small_manifests(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
 def orphans(catalog: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     """Look for files that nothing names, in a folder that is soon listed."""
     head = table.metadata.branch_head()
-    known = "0" if head is None else (head.summary or {}).get("total-data-files", "0")
-    if not known.isdigit() or int(known) > UPKEEP.listed_files:
+    file_count = "0" if head is None else (head.summary or {}).get("total-data-files", "0")
+    if not file_count.isdigit() or int(file_count) > UPKEEP.listed_files:
         return None
     search = OrphanSearch(old_enough(None, allow_recent=False))
     try:
-        found = remove_orphan_files(catalog, table.identifier, search, dry_run=True)
+        result = remove_orphan_files(catalog, table.identifier, search, dry_run=True)
     except (ValidationException, InvalidInputError, UnsupportedError):
         return None  # it can't be told what is one: nothing to offer
-    count = found.orphan_files_count
+    count = result.orphan_files_count
     if not count:
         return None
     reason = f"{count:,} files below the table are named by nothing and older than three days"
-    return MaintenanceItem("remove_orphan_files", reason, 0, count + 2 + int(known) // 1000)
+    return MaintenanceItem("remove_orphan_files", reason, 0, count + 2 + int(file_count) // 1000)
 
 
 LOOKS: tuple[Look, ...] = (

@@ -1,4 +1,4 @@
-"""Rows along a z-order curve: the bits of several columns, by turns (Java: ZOrderByteUtils)."""
+"""Rows along a z-order curve: the alternating bits of several columns (Java: ZOrderByteUtils)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class BitChunk:
     """Neighbouring bits of some columns that become one word of the curve's value.
 
     `columns` take turns, the first one first; of each `bits` bits from `first_bit` (0 is the
-    highest of the column) are taken. The word keeps its `kept` highest bits.
+    highest of the column) are taken. The word keeps its `bit_count` highest bits.
     """
 
     columns: tuple[int, ...]
     first_bit: int
     bits: int
-    kept: int
+    bit_count: int
 
 
 def bit_chunks(widths: Sequence[int], max_bytes: int) -> Iterator[BitChunk]:
@@ -50,16 +50,16 @@ def bit_chunks(widths: Sequence[int], max_bytes: int) -> Iterator[BitChunk]:
     left = 8 * min(sum(widths), max_bytes)
     start = 0
     for end in sorted(set(widths)):
-        columns = tuple(place for place, width in enumerate(widths) if width >= end)
+        columns = tuple(index for index, width in enumerate(widths) if width >= end)
         most = max(63 // len(columns), 1)
         step = most // 8 * 8 or most  # whole bytes where there is room
         for first in range(8 * start, 8 * end, step):
             if left <= 0:
                 return
             bits = min(step, 8 * end - first)
-            kept = min(left, bits * len(columns))
-            yield BitChunk(columns, first, bits, kept)
-            left -= kept
+            bit_count = min(left, bits * len(columns))
+            yield BitChunk(columns, first, bits, bit_count)
+            left -= bit_count
         start = end
 
 
@@ -101,19 +101,19 @@ def z_values(
     packed = [np.zeros((0, total), np.uint8)]
     for start in range(0, rows.num_rows, COMPACTING.z_rows):
         some = [source.slice(start, COMPACTING.z_rows) for source in sources]
-        ordered = [_ordered(*each) for each in zip(some, kinds, widths, strict=True)]
+        ordered = [_ordered(*column) for column in zip(some, kinds, widths, strict=True)]
         packed.append(_interleaved(ordered, total))
     return np.ascontiguousarray(np.concatenate(packed)).view(f"S{total}").ravel()
 
 
 def _interleaved(columns: Sequence[Bytes], total: int) -> Bytes:
-    """Return the bits of the columns by turns, as so many bytes: a byte of each at a time."""
-    made: list[Bytes] = []
-    for place in range(max(column.shape[1] for column in columns)):
-        some = [column[:, place] for column in columns if place < column.shape[1]]
+    """Return the alternating bits of the columns as `total` bytes, one byte of each at a time."""
+    rows_of_bytes: list[Bytes] = []
+    for index in range(max(column.shape[1] for column in columns)):
+        some = [column[:, index] for column in columns if index < column.shape[1]]
         spread = zip(_spread_bytes(len(some)), some, strict=True)
-        made.append(reduce(np.bitwise_or, [table[column] for table, column in spread]))
-    return np.concatenate(made, axis=1)[:, :total]
+        rows_of_bytes.append(reduce(np.bitwise_or, [table[column] for table, column in spread]))
+    return np.concatenate(rows_of_bytes, axis=1)[:, :total]
 
 
 @cache

@@ -3,7 +3,7 @@
 Source: specification, "Deletion Vectors"; Java's BaseDeleteLoader, which reads the bytes that the
 manifest names and looks at no footer. Here a footer that fits into one read is looked at, once for
 all vectors of a file: it tells a vector of another data file, a file that is cut off, and which
-vectors lie beside one that is read.
+vectors are adjacent to one that is read.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def load_equality_deletes(
     key = ("keys", tuple(read), keys)
 
     def load() -> tuple[EqualityDeletes, int]:
-        builder = _Builder(cache.capacity // 4)  # the tables beside the keys take their room too
+        builder = _Builder(cache.capacity // 4)  # the lookup tables of the keys need memory too
         for file in files:
             for columns in _key_columns(io, file, keys, names):
                 builder.add(columns)

@@ -2,7 +2,7 @@
 
 `sales JOIN days ON sold = day WHERE month = 11` has no condition on `sales`, and yet needs few of
 its files. Java learns that from Spark while the query runs (dynamic partition pruning, of columns
-that a partition is made from); Spark has no such filter for files of ours. Both tables are pinned
+that a partition is made from); Spark has no such filter for these files. Both tables are pinned
 when the query is planned, so here the small one's keys are read then, and a file stays if its
 partition may hold one of them.
 """

@@ -142,7 +142,7 @@ KeySet = NumberKeys | HashedKeys
 def key_set(columns: Sequence[pa.Array], *, fast: bool = True) -> KeySet:
     """Build the set of the rows of key columns (`key_columns.key_column`).
 
-    Without `fast` no table is built beside the keys: sets that go to disk have no room for it.
+    Without `fast` no lookup table is built for the keys: sets on disk have no memory for it.
     """
     if len(columns) == 1 and columns[0].type == pa.int64():
         return _number_keys(columns[0], fast=fast)

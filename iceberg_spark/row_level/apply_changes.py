@@ -13,7 +13,7 @@ from iceberg_spark.commits.ledger_files import HAS_LEDGER
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.lazy import LazyModule
 from iceberg_spark.row_level.cdc_current import decide_current
-from iceberg_spark.row_level.cdc_decision import Decision, Known
+from iceberg_spark.row_level.cdc_decision import Decision, KeyState
 from iceberg_spark.row_level.cdc_events import Events
 from iceberg_spark.row_level.cdc_frames import Frame, key_columns, key_frame, series
 from iceberg_spark.row_level.cdc_gaps import has_gaps
@@ -45,15 +45,15 @@ class CdcChange:
         """Return the verb whose snapshot says that there is a ledger, where there is one."""
         if self.notes.is_empty:
             return verb
-        said = {**(verb.snapshot_properties or {}), HAS_LEDGER: self.notes.ledger.branch}
-        return replace(verb, snapshot_properties=said)
+        properties = {**(verb.snapshot_properties or {}), HAS_LEDGER: self.notes.ledger.branch}
+        return replace(verb, snapshot_properties=properties)
 
 
-def decide(notes: Notes, events: Events, known: Known) -> Decision:
+def decide(notes: Notes, events: Events, state: KeyState) -> Decision:
     """Return what becomes of the keys of some changes."""
     if notes.plan.history:
-        return decide_history(notes.plan, events, known, notes)
-    return decide_current(notes.plan, events, known, notes)
+        return decide_history(notes.plan, events, state, notes)
+    return decide_current(notes.plan, events, state, notes)
 
 
 def known_columns(plan: CdcPlan) -> tuple[NestedField, ...]:
@@ -78,30 +78,32 @@ def apply_here(
     """Return the change that events make. Memory holds them, and the rows of their keys."""
     row_filter: Unbound | None = ranges_of(plan.schema, events.keys)
     target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
-    places = ScannedKeys(
+    scanned = ScannedKeys(
         target,
         verb.io,
         plan.keys,
         row_ids=bool(lineage_names(context)),
         since=END_AT if plan.history else None,
     )
-    wanted = wanted_keys(plan, events)
-    noted = ledger.of_keys(events.keys, wanted)
+    keys_of_events = wanted_keys(plan, events)
+    noted = ledger.of_keys(events.keys, keys_of_events)
     plan = replace(plan, needs_values=has_gaps(events, noted))
-    stored = places.find(wanted, known_columns(plan))
-    known = Known(stored.rows, noted, ledger.truncated_at())
-    decision = decide(ledger.notes, events, known)
+    stored = scanned.find(keys_of_events, known_columns(plan))
+    state = KeyState(stored.rows, noted, ledger.truncated_at())
+    decision = decide(ledger.notes, events, state)
     change = replace_rows(
         stored.places(np.sort(decision.gone)), decision.rows, target, verb.io, context, verb.mode
     )
     counts = ChangedRows(decision.inserted, decision.updated, decision.deleted)
-    noted = with_truncation(decision.notes, events.truncated_at, known.truncated_at, ledger.notes)
+    noted = with_truncation(decision.notes, events.truncated_at, state.truncated_at, ledger.notes)
     notes = write_notes(ledger, context, noted, verb.branch)
     return CdcChange(PlannedChange(replace(change, counts=counts), row_filter), notes)
 
 
-def with_truncation(noted: pa.Table, at: Any | None, before: Any | None, notes: Notes) -> pa.Table:
+def with_truncation(
+    notes_of_keys: pa.Table, truncated_at: Any | None, before: Any | None, notes: Notes
+) -> pa.Table:
     """Return rows of the ledger with that of a truncation, where it is a later one."""
-    if at is None or (before is not None and before.as_py() >= at.as_py()):
-        return noted
-    return pa.concat_tables([noted, notes.truncation(at)])
+    if truncated_at is None or (before is not None and before.as_py() >= truncated_at.as_py()):
+        return notes_of_keys
+    return pa.concat_tables([notes_of_keys, notes.truncation(truncated_at)])

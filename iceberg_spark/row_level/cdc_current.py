@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.lazy import LazyModule
-from iceberg_spark.row_level.cdc_decision import Decision, Known, with_row_ids
+from iceberg_spark.row_level.cdc_decision import Decision, KeyState, with_row_ids
 from iceberg_spark.row_level.cdc_events import Events, event_frame
 from iceberg_spark.row_level.cdc_frames import Frame, key_columns, key_frame, longs, series
 from iceberg_spark.row_level.cdc_gaps import FilledRows, fill_gaps, has_gaps
@@ -25,11 +25,11 @@ from iceberg_spark.row_level.cdc_plan import CdcPlan
 pl = LazyModule("polars")
 
 
-def decide_current(plan: CdcPlan, events: Events, known: Known, ledger: Notes) -> Decision:
+def decide_current(plan: CdcPlan, events: Events, state: KeyState, ledger: Notes) -> Decision:
     """Return what changes do to rows of which each key has one."""
-    rows = _known_rows(plan, known)
-    last = _with_known(plan, _last(plan, events), rows, known)
-    done = last.filter(_applies(plan, known))
+    rows = _known_rows(plan, state)
+    last = _with_known(plan, _last(plan, events), rows, state)
+    done = last.filter(_applies(plan, state))
     gone = rows.join(done, on=key_columns(plan.keys), how="semi").sort("at")
     upserts = done.filter(~pl.col("delete")).sort("n")
     places = pa.array(upserts.get_column("place").to_arrow()).cast(pa.int64())
@@ -42,15 +42,17 @@ def decide_current(plan: CdcPlan, events: Events, known: Known, ledger: Notes) -
         updated=updated,
         deleted=int(done.filter(pl.col("delete")).get_column("times").sum()),
     )
-    if not has_gaps(events, known.ledger):
+    if not has_gaps(events, state.ledger):
         written = events.rows.take(pa.array(longs(upserts, "row")))
-        return replace(decision, rows=with_row_ids(written, known.rows, places))
+        return replace(decision, rows=with_row_ids(written, state.rows, places))
     stays = rows.join(done, on=key_columns(plan.keys), how="anti")
-    filled = fill_gaps(plan, events, known, upserts, _with_held(plan, stays, known), ledger)
-    return _with_late(decision, filled, known, places)
+    filled = fill_gaps(plan, events, state, upserts, _with_held(plan, stays, state), ledger)
+    return _with_late(decision, filled, state, places)
 
 
-def _with_late(decision: Decision, filled: FilledRows, known: Known, places: pa.Array) -> Decision:
+def _with_late(
+    decision: Decision, filled: FilledRows, state: KeyState, places: pa.Array
+) -> Decision:
     """Return a decision with the rows that have values of other changes."""
     late = filled.places.to_numpy()
     return replace(
@@ -58,7 +60,7 @@ def _with_late(decision: Decision, filled: FilledRows, known: Known, places: pa.
         gone=np.sort(np.concatenate([decision.gone, late])),
         rows=with_row_ids(
             pa.concat_tables([filled.written, filled.late]).combine_chunks(),
-            known.rows,
+            state.rows,
             pa.concat_arrays([places, filled.places]),
         ),
         notes=pa.concat_tables([decision.notes, filled.notes]).combine_chunks(),
@@ -74,46 +76,46 @@ def _last(plan: CdcPlan, events: Events) -> Frame:
     return frame.filter(newest).unique(subset=keys, keep="first", maintain_order=True)
 
 
-def _known_rows(plan: CdcPlan, known: Known) -> Frame:
-    """Return the table's rows: keys, `held` (their sequence), `at` (their place)."""
-    frame = key_frame(known.rows, plan.keys)
+def _known_rows(plan: CdcPlan, state: KeyState) -> Frame:
+    """Return the table's rows: keys, `held` (their sequence), `row_numbers` (their place)."""
+    frame = key_frame(state.rows, plan.keys)
     kind = to_arrow_type(plan.sequence_type)
     if plan.sequence is None:
         held = pl.Series("held", pl.from_arrow(pa.nulls(frame.height, kind)))
     else:
-        held = series(known.rows.column(plan.sequence.name), kind).alias("held")
-    at = pl.Series("at", np.arange(known.rows.num_rows, dtype=np.int64))
-    return frame.with_columns(held, at)
+        held = series(state.rows.column(plan.sequence.name), kind).alias("held")
+    row_numbers = pl.Series("at", np.arange(state.rows.num_rows, dtype=np.int64))
+    return frame.with_columns(held, row_numbers)
 
 
-def _with_known(plan: CdcPlan, last: Frame, rows: Frame, known: Known) -> Frame:
-    """Put beside each change what is known of its key: `held`, `times`, `place`, `noted`."""
+def _with_known(plan: CdcPlan, last: Frame, rows: Frame, state: KeyState) -> Frame:
+    """Add to each change the state of its key: `held`, `times`, `place`, `noted`."""
     keys = key_columns(plan.keys)
     stored = rows.group_by(keys).agg(
         pl.col("held").max(), pl.len().alias("times"), pl.col("at").min().alias("place")
     )
-    noted = _noted(plan, known)
+    noted = _noted(plan, state)
     return last.join(stored, on=keys, how="left").join(noted, on=keys, how="left")
 
 
-def _noted(plan: CdcPlan, known: Known) -> Frame:
+def _noted(plan: CdcPlan, state: KeyState) -> Frame:
     """Return the last change of each key that the ledger has."""
-    own = known.ledger.filter(pc.less(known.ledger.column(KIND), COLUMN))
+    own = state.ledger.filter(pc.less(state.ledger.column(KIND), COLUMN))
     kind = to_arrow_type(plan.sequence_type)
     noted = series(own.column(SEQUENCE), kind).alias("noted")
     notes = key_frame(own, plan.keys).with_columns(noted)
     return notes.group_by(key_columns(plan.keys)).agg(pl.col("noted").max())
 
 
-def _with_held(plan: CdcPlan, rows: Frame, known: Known) -> Frame:
+def _with_held(plan: CdcPlan, rows: Frame, state: KeyState) -> Frame:
     """Return rows with the sequence of their last change, which the ledger may have."""
     if plan.sequence is not None:
         return rows
-    noted = _noted(plan, known).rename({"noted": "held"})
+    noted = _noted(plan, state).rename({"noted": "held"})
     return rows.drop("held").join(noted, on=key_columns(plan.keys), how="left")
 
 
-def _applies(plan: CdcPlan, known: Known) -> Any:
+def _applies(plan: CdcPlan, state: KeyState) -> Any:
     """Return the expression that says of a change whether it counts.
 
     A row that is older than a delete goes, even where the ledger has that delete: it was put
@@ -121,8 +123,8 @@ def _applies(plan: CdcPlan, known: Known) -> Any:
     """
     later = pl.col("held").is_null() | (pl.col("seq") > pl.col("held"))
     unknown = pl.col("noted").is_null() | (pl.col("seq") > pl.col("noted"))
-    if known.truncated_at is not None:
-        unknown = unknown & (pl.col("seq") >= pl.lit(known.truncated_at.as_py()))
+    if state.truncated_at is not None:
+        unknown = unknown & (pl.col("seq") >= pl.lit(state.truncated_at.as_py()))
     if plan.sequence is None:
         return later & unknown
     there = pl.col("delete") & pl.col("held").is_not_null()
@@ -133,6 +135,6 @@ def _notes(plan: CdcPlan, events: Events, done: Frame, ledger: Notes) -> pa.Tabl
     """Return what the ledger has to know: deletes, and the sequences that no column holds."""
     newer = pl.col("noted").is_null() | (pl.col("seq") > pl.col("noted"))
     noted = done.filter(newer if plan.sequence is None else newer & pl.col("delete")).sort("n")
-    at = pa.array(longs(noted, "n"))
+    indices = pa.array(longs(noted, "n"))
     kinds = np.where(noted.get_column("delete").to_numpy(), DELETED, LIVE)
-    return ledger.note(events.keys.take(at), events.sequence.take(at), kinds)
+    return ledger.note(events.keys.take(indices), events.sequence.take(indices), kinds)

@@ -12,7 +12,7 @@ from iceberg_spark.spec.reserved import ROW_ID
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KeyState:
     """What a table and its ledger hold of the keys of some changes.
 
     `rows` are the table's: keys and sequence, of a history all columns; with row ids where rows
@@ -28,7 +28,7 @@ class Known:
 class Decision:
     """What becomes of the keys of some changes.
 
-    `gone` are rows of `Known.rows`, by their place; `rows` are written, with row ids where rows
+    `gone` are rows of `KeyState.rows`, by their place; `rows` are written, with row ids where rows
     keep theirs; `notes` go to the ledger. The counts are rows.
     """
 
@@ -45,8 +45,8 @@ class Decision:
         return not (len(self.gone) or self.rows.num_rows or self.notes.num_rows)
 
 
-def with_row_ids(rows: pa.Table, known: pa.Table, places: pa.Array) -> pa.Table:
+def with_row_ids(rows: pa.Table, stored: pa.Table, indices: pa.Array) -> pa.Table:
     """Return rows with the ids of known rows at places (NULL: a new one), where those have some."""
-    if ROW_ID.name not in known.column_names:
+    if ROW_ID.name not in stored.column_names:
         return rows
-    return rows.append_column(ROW_ID.name, known.column(ROW_ID.name).take(places))
+    return rows.append_column(ROW_ID.name, stored.column(ROW_ID.name).take(indices))

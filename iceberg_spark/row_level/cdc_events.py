@@ -66,30 +66,30 @@ def key_schema(plan: CdcPlan) -> Schema:
 def read_events(
     plan: CdcPlan, batches: Iterable[pa.RecordBatch], *, case_sensitive: bool = True
 ) -> Events:
-    """Return the changes in rows that have `SEQUENCE` and `OPERATION` beside their own columns.
+    """Return the changes in rows that have `SEQUENCE` and `OPERATION` in addition to their columns.
 
     Raises InvalidInputError for a key or a sequence that is NULL, for rows of one key and
     sequence that differ, and for values that the table's columns can't hold.
     """
     options = AlignOptions(case_sensitive=case_sensitive)
     parts = [_part(plan, batch, options) for batch in batches if batch.num_rows]
-    rows = _table([each.rows for each in parts], to_arrow(plan.schema))
-    gaps = _joined([(each.gaps, each.rows.num_rows) for each in parts])
+    rows = _table([part.rows for part in parts], to_arrow(plan.schema))
+    gaps = _joined([(part.gaps, part.rows.num_rows) for part in parts])
     if plan.history and gaps:
         raise InvalidInputError(
             f"Column '{next(iter(gaps))}': some changes leave out its value, and a history "
             "(type 2) needs the values of each change: set REPLICA IDENTITY FULL"
         )
-    keys = _table([each.keys for each in parts], to_arrow(key_schema(plan)))
+    keys = _table([part.keys for part in parts], to_arrow(key_schema(plan)))
     kind = to_arrow_type(plan.sequence_type)
-    sequence = pa.concat_arrays([each.sequence for each in parts] or [pa.array([], kind)])
-    deletes = np.concatenate([np.zeros(0, bool), *(each.deletes for each in parts)])
-    marks = [each.truncated_at for each in parts if each.truncated_at is not None]
+    sequence = pa.concat_arrays([part.sequence for part in parts] or [pa.array([], kind)])
+    deletes = np.concatenate([np.zeros(0, bool), *(part.deletes for part in parts)])
+    marks = [part.truncated_at for part in parts if part.truncated_at is not None]
     truncated_at = pc.max(pa.array(marks, kind)) if marks else None
-    found = Events(keys, sequence, deletes, rows, _numbered(~deletes), truncated_at, gaps)
-    found = after_truncation(found, truncated_at)
-    _check_ties(plan, found)
-    return found
+    events = Events(keys, sequence, deletes, rows, _numbered(~deletes), truncated_at, gaps)
+    events = after_truncation(events, truncated_at)
+    _check_ties(plan, events)
+    return events
 
 
 def _table(batches: list[pa.Table], schema: pa.Schema) -> pa.Table:
@@ -102,15 +102,19 @@ def _numbered(mask: npt.NDArray[np.bool_]) -> Longs:
 
 
 def _part(plan: CdcPlan, batch: pa.RecordBatch, options: AlignOptions) -> Events:
-    given = pa.Table.from_batches([batch])
-    does = given.column(OPERATION).to_numpy()
-    sequence = sequences(plan, given.select([SEQUENCE]))
+    columns = pa.Table.from_batches([batch])
+    does = columns.column(OPERATION).to_numpy()
+    sequence = sequences(plan, columns.select([SEQUENCE]))
     truncations = does == TRUNCATE
     marks = sequence.filter(pa.array(truncations))
-    kept = pa.array(~truncations)
-    given, does, sequence = given.filter(kept), does[~truncations], sequence.filter(kept)
+    is_change = pa.array(~truncations)
+    columns, does, sequence = (
+        columns.filter(is_change),
+        does[~truncations],
+        sequence.filter(is_change),
+    )
     deletes = does == DELETE
-    own = given.drop_columns([SEQUENCE, OPERATION])
+    own = columns.drop_columns([SEQUENCE, OPERATION])
     gaps: Mapping[str, Mask] = {}
     if has_left_out(own.column_names, [field.name for field in plan.schema.fields]):
         left_out = own.column(UNAVAILABLE).filter(pa.array(~deletes))
@@ -184,8 +188,10 @@ def _keys(plan: CdcPlan, own: pa.Table, options: AlignOptions) -> pa.Table:
         if (name if options.case_sensitive else name.lower()) in names
     ]
     optional = Schema(*(NestedField(f.field_id, f.name, f.field_type) for f in plan.keys))
-    found = list(aligned(optional, own.select(chosen).combine_chunks().to_batches(), options))
-    keys = pa.Table.from_batches(found, to_arrow(optional))
+    aligned_batches = list(
+        aligned(optional, own.select(chosen).combine_chunks().to_batches(), options)
+    )
+    keys = pa.Table.from_batches(aligned_batches, to_arrow(optional))
     for name in keys.column_names:
         nulls = keys.column(name).null_count
         if nulls:
@@ -256,13 +262,13 @@ def _check_ties(plan: CdcPlan, events: Events) -> None:
         return
     differs = (again.get_column("delete") != again.get_column("first_delete")).to_numpy()
     both = np.flatnonzero(~differs & ~again.get_column("delete").to_numpy())
-    one, other = longs(again, "row")[both], longs(again, "first_row")[both]
+    rows, first_rows = longs(again, "row")[both], longs(again, "first_row")[both]
     differs = differs.copy()
-    differs[both] = ~rows_equal(events.rows, one, other)
+    differs[both] = ~rows_equal(events.rows, rows, first_rows)
     if differs.any():
-        place = int(longs(again, "n")[int(np.flatnonzero(differs)[0])])
-        key = {name: events.keys.column(name)[place].as_py() for name in plan.key_names}
+        index = int(longs(again, "n")[int(np.flatnonzero(differs)[0])])
+        key = {name: events.keys.column(name)[index].as_py() for name in plan.key_names}
         raise InvalidInputError(
             f"Two different changes of the key {key} have the sequence "
-            f"{events.sequence[place].as_py()}: sequence_by must tell which is later"
+            f"{events.sequence[index].as_py()}: sequence_by must tell which is later"
         )

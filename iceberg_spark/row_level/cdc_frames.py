@@ -25,7 +25,7 @@ Longs = npt.NDArray[np.int64]
 
 def key_columns(fields: Sequence[NestedField]) -> list[str]:
     """Return what `key_frame` calls the columns."""
-    return [str(place) for place in range(len(fields))]
+    return [str(index) for index in range(len(fields))]
 
 
 def key_frame(rows: pa.Table | pa.RecordBatch, fields: Sequence[NestedField]) -> Frame:
@@ -52,11 +52,14 @@ def longs(frame: Frame, name: str) -> Longs:
     return numbers
 
 
-def rows_equal(rows: pa.Table, one: Longs, other: Longs) -> npt.NDArray[np.bool_]:
+def rows_equal(rows: pa.Table, left_rows: Longs, right_rows: Longs) -> npt.NDArray[np.bool_]:
     """Return which pairs of rows have equal values in all columns; NULL equals NULL."""
-    same = np.ones(len(one), bool)
+    same = np.ones(len(left_rows), bool)
     for column in rows.columns:
-        left, right = concat(column.take(pa.array(one))), concat(column.take(pa.array(other)))
+        left, right = (
+            concat(column.take(pa.array(left_rows))),
+            concat(column.take(pa.array(right_rows))),
+        )
         same &= _equal(left, right)
     return same
 
@@ -66,8 +69,8 @@ def _equal(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
         pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
         return np.array([repr(a) == repr(b) for a, b in pairs], bool)
     if pa.types.is_floating(left.type):
-        left, right = (identity_bits(pc.add(each, 0.0)) for each in (left, right))
+        left, right = (identity_bits(pc.add(side, 0.0)) for side in (left, right))
     nulls = pc.and_(left.is_null(), right.is_null())
     equal = pc.or_(pc.fill_null(pc.equal(left, right), fill_value=False), nulls)
-    found: npt.NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
-    return found
+    matches: npt.NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
+    return matches

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.lazy import LazyModule
-from iceberg_spark.row_level.cdc_decision import Known
+from iceberg_spark.row_level.cdc_decision import KeyState
 from iceberg_spark.row_level.cdc_events import Events, event_frame
 from iceberg_spark.row_level.cdc_frames import Frame, flat, key_columns, key_frame, longs, series
 from iceberg_spark.row_level.cdc_notes import COLUMN, DELETED, KIND, SEQUENCE, Notes
@@ -51,15 +51,15 @@ def has_gaps(events: Events, ledger: pa.Table) -> bool:
 
 
 def fill_gaps(
-    plan: CdcPlan, events: Events, known: Known, upserts: Frame, stays: Frame, ledger: Notes
+    plan: CdcPlan, events: Events, state: KeyState, upserts: Frame, stays: Frame, ledger: Notes
 ) -> FilledRows:
     """Return the rows of upserts, and of late changes to rows that stay, with all their values.
 
     `upserts` are the changes that count, in the order of the rows to write; `stays` are the other
     keys' rows: key, `held`, `at`. Raises InvalidInputError for a value that nobody has.
     """
-    filler = _Filler(plan, events, known, ledger)
-    count = known.rows.num_rows
+    filler = _Filler(plan, events, state, ledger)
+    count = state.rows.num_rows
     targets = pl.concat(
         [
             upserts.select(
@@ -83,20 +83,20 @@ def fill_gaps(
 class _Filler:
     """Finds for each column and row the latest value up to the row's own sequence."""
 
-    def __init__(self, plan: CdcPlan, events: Events, known: Known, ledger: Notes) -> None:
-        self._plan, self._events, self._known, self._ledger = plan, events, known, ledger
+    def __init__(self, plan: CdcPlan, events: Events, state: KeyState, ledger: Notes) -> None:
+        self._plan, self._events, self._state, self._ledger = plan, events, state, ledger
         self.keys = key_columns(plan.keys)
         self._kind = to_arrow_type(plan.sequence_type)
         self._changes = event_frame(plan, events)
-        self._noted = key_frame(known.ledger, plan.keys).with_columns(
-            series(known.ledger.column(SEQUENCE), self._kind).alias("noted"),
-            series(known.ledger.column(KIND), pa.int32()).alias("kind"),
+        self._noted = key_frame(state.ledger, plan.keys).with_columns(
+            series(state.ledger.column(SEQUENCE), self._kind).alias("noted"),
+            series(state.ledger.column(KIND), pa.int32()).alias("kind"),
         )
 
     def fill(self, targets: Frame, written: int) -> FilledRows:
         """Return the rows of targets, of which the first `written` are those of upserts."""
-        plan, known = self._plan, self._known
-        stored = known.rows.select([field.name for field in plan.schema.fields])
+        plan, state = self._plan, self._state
+        stored = state.rows.select([field.name for field in plan.schema.fields])
         rows = longs(targets, "row")
         sources = {field.name: rows for field in plan.schema.fields}
         notes = [to_arrow(self._ledger.schema).empty_table()]
@@ -132,7 +132,7 @@ class _Filler:
         own = self._noted.filter(pl.col("kind") == COLUMN + number)
         own = own.group_by(self.keys).agg(pl.col("noted").max())
         gaps = self._events.gaps.get(name)
-        count = self._known.rows.num_rows
+        count = self._state.rows.num_rows
         places = np.zeros(0, np.int64) if gaps is None else np.flatnonzero(gaps) + count
         gap_rows = pl.DataFrame({"row": places, "is_gap": np.ones(len(places), bool)})
         targets = targets.join(own, on=self.keys, how="left").join(gap_rows, on="row", how="left")
@@ -156,7 +156,7 @@ class _Filler:
     def _candidates(self, noted: Frame, gap_rows: Frame) -> Frame:
         """Return where a column's values are: `since` when, -1 for none after a delete."""
         names = [*self.keys, "since", "value", "rank"]
-        count = self._known.rows.num_rows
+        count = self._state.rows.num_rows
         stored = self._stored().join(noted, on=self.keys, how="left")
         stored = stored.with_columns(
             pl.coalesce("noted", "held").alias("since"),
@@ -179,9 +179,9 @@ class _Filler:
         return pl.concat([part.select(names) for part in (stored, changes, deletes)])
 
     def _stored(self) -> Frame:
-        rows, plan = self._known.rows, self._plan
-        at = pl.Series("at", np.arange(rows.num_rows, dtype=np.int64))
-        frame = key_frame(rows, plan.keys).with_columns(at)
+        rows, plan = self._state.rows, self._plan
+        row_numbers = pl.Series("at", np.arange(rows.num_rows, dtype=np.int64))
+        frame = key_frame(rows, plan.keys).with_columns(row_numbers)
         if plan.sequence is None:
             last = self._noted.filter(pl.col("kind") < COLUMN).group_by(self.keys)
             held = last.agg(pl.col("noted").max().alias("held"))
@@ -190,8 +190,8 @@ class _Filler:
         return frame.with_columns(held)
 
     def _truncated_at(self) -> Any | None:
-        both = (self._known.truncated_at, self._events.truncated_at)
-        return max((each.as_py() for each in both if each is not None), default=None)
+        both = (self._state.truncated_at, self._events.truncated_at)
+        return max((mark.as_py() for mark in both if mark is not None), default=None)
 
     def _check(self, name: str, open_targets: Frame, chosen: Frame) -> None:
         there = chosen.filter(pl.col("value") >= 0)
@@ -210,16 +210,16 @@ class _Filler:
         is_other = pl.col("noted").is_null() & (since < pl.col("until"))
         is_newer = pl.col("noted").is_not_null() & (since > pl.col("noted"))
         noted = chosen.filter(since.is_not_null() & (is_other | is_newer))
-        at = pa.array(longs(noted, "key_at"))
+        indices = pa.array(longs(noted, "key_at"))
         sequence = flat(pa.chunked_array([noted.get_column("since").to_arrow()])).cast(self._kind)
-        kinds = np.full(len(at), COLUMN + number)
-        return self._ledger.note(self._keys().take(at), sequence, kinds)
+        kinds = np.full(len(indices), COLUMN + number)
+        return self._ledger.note(self._keys().take(indices), sequence, kinds)
 
     def _keys(self) -> pa.Table:
         """Return the keys of the stored rows and then those of the events."""
         names = list(self._plan.key_names)
         keys = self._events.keys
-        return pa.concat_tables([self._known.rows.select(names).cast(keys.schema), keys])
+        return pa.concat_tables([self._state.rows.select(names).cast(keys.schema), keys])
 
 
 def _taken(stored: Any, new: Any, places: Any) -> pa.Array:

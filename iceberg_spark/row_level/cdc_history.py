@@ -17,7 +17,7 @@ import pyarrow as pa
 from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.lazy import LazyModule
-from iceberg_spark.row_level.cdc_decision import Decision, Known, with_row_ids
+from iceberg_spark.row_level.cdc_decision import Decision, KeyState, with_row_ids
 from iceberg_spark.row_level.cdc_events import Events, event_frame
 from iceberg_spark.row_level.cdc_frames import (
     Frame,
@@ -38,29 +38,29 @@ _ROW, _END, _NOTED_DELETE, _NOTED_SAME, _NEW = range(5)
 """Where a change is known from; of those with one key and sequence the first counts."""
 
 
-def decide_history(plan: CdcPlan, events: Events, known: Known, ledger: Notes) -> Decision:
+def decide_history(plan: CdcPlan, events: Events, state: KeyState, ledger: Notes) -> Decision:
     """Return what changes do to a history."""
     columns = to_arrow(plan.schema).names
-    stored = known.rows.select(columns)
+    stored = state.rows.select(columns)
     every = pa.concat_tables([stored.cast(to_arrow(plan.schema)), events.rows]).combine_chunks()
-    line = _timeline(plan, events, known)
+    line = _timeline(plan, events, state)
     line = _with_ends(plan, line, every)
-    keys = [table.select(list(plan.key_names)) for table in (known.rows, events.keys)]
+    keys = [table.select(list(plan.key_names)) for table in (state.rows, events.keys)]
     notes = _notes(plan, line, pa.concat_tables(keys).combine_chunks(), ledger)
-    return _decision(line, every, known, notes)
+    return _decision(line, every, state, notes)
 
 
-def _timeline(plan: CdcPlan, events: Events, known: Known) -> Frame:
+def _timeline(plan: CdcPlan, events: Events, state: KeyState) -> Frame:
     """Return all changes of the keys in order: keys, `seq`, `source`, `delete`, `row`, `until`.
 
     `row` is the place of the values among the known rows and then the new ones, -1 for deletes;
     `key_at` that of the key among the known rows and then the events.
     """
     keys, kind = key_columns(plan.keys), to_arrow_type(plan.sequence_type)
-    count = known.rows.num_rows
-    rows = key_frame(known.rows, plan.keys).with_columns(
-        series(known.rows.column(START_AT), kind).alias("seq"),
-        series(known.rows.column(END_AT), kind).alias("until"),
+    count = state.rows.num_rows
+    rows = key_frame(state.rows, plan.keys).with_columns(
+        series(state.rows.column(START_AT), kind).alias("seq"),
+        series(state.rows.column(END_AT), kind).alias("until"),
         pl.Series("row", np.arange(count, dtype=np.int64)),
         pl.Series("key_at", np.arange(count, dtype=np.int64)),
     )
@@ -82,7 +82,7 @@ def _timeline(plan: CdcPlan, events: Events, known: Known) -> Frame:
         pl.lit(_NEW).alias("source"),
         (pl.col("n") + count).alias("key_at"),
     )
-    noted = _noted(plan, known, starts)
+    noted = _noted(plan, state, starts)
     line = pl.concat([starts, ends, noted.select(names), new.select(names)])
     ordered = line.sort([*keys, "seq", "source"], nulls_last=False, maintain_order=True)
     return ordered.unique(subset=[*keys, "seq"], keep="first", maintain_order=True).with_columns(
@@ -106,12 +106,12 @@ def _refuse_same_starts(plan: CdcPlan, rows: Frame) -> None:
         )
 
 
-def _noted(plan: CdcPlan, known: Known, starts: Frame) -> Frame:
+def _noted(plan: CdcPlan, state: KeyState, starts: Frame) -> Frame:
     """Return what the ledger has of the keys; upserts with the values that their row has."""
     keys, kind = key_columns(plan.keys), to_arrow_type(plan.sequence_type)
-    notes = key_frame(known.ledger, plan.keys).with_columns(
-        series(known.ledger.column(SEQUENCE), kind).alias("seq"),
-        series(known.ledger.column(KIND), pa.int32()).alias("kind"),
+    notes = key_frame(state.ledger, plan.keys).with_columns(
+        series(state.ledger.column(SEQUENCE), kind).alias("seq"),
+        series(state.ledger.column(KIND), pa.int32()).alias("kind"),
     )
     notes = notes.with_columns(
         pl.lit(None, starts.schema["until"]).alias("until"), pl.lit(-1, pl.Int64).alias("key_at")
@@ -131,8 +131,8 @@ def _noted(plan: CdcPlan, known: Known, starts: Frame) -> Frame:
     lies = pl.col("row").is_not_null() & (
         pl.col("within").is_null() | (pl.col("seq") < pl.col("within"))
     )
-    kept = filled.filter(lies)
-    return pl.concat([deletes.select(names), kept.select(names)])
+    within_rows = filled.filter(lies)
+    return pl.concat([deletes.select(names), within_rows.select(names)])
 
 
 def _with_ends(plan: CdcPlan, line: Frame, every: pa.Table) -> Frame:
@@ -156,42 +156,42 @@ def _goes_on(plan: CdcPlan, line: Frame, every: pa.Table) -> npt.NDArray[np.bool
     before = line.select(
         pl.col("row").shift(1).over(keys).fill_null(-1).alias("before"), pl.col("row")
     )
-    one, other = longs(before, "before"), longs(before, "row")
-    found = (one >= 0) & (other >= 0)
-    both = np.flatnonzero(found & (one != other))
+    before_rows, rows = longs(before, "before"), longs(before, "row")
+    goes_on = (before_rows >= 0) & (rows >= 0)
+    both = np.flatnonzero(goes_on & (before_rows != rows))
     payload = every.select([field.name for field in plan.payload])
-    found[both] = rows_equal(payload, one[both], other[both])
-    return found
+    goes_on[both] = rows_equal(payload, before_rows[both], rows[both])
+    return goes_on
 
 
-def _decision(line: Frame, every: pa.Table, known: Known, notes: pa.Table) -> Decision:
+def _decision(line: Frame, every: pa.Table, state: KeyState, notes: pa.Table) -> Decision:
     heads = line.filter(~pl.col("goes_on") & ~pl.col("delete"))
-    kept = (pl.col("source") == _ROW) & pl.col("end").eq_missing(pl.col("until"))
-    stays = longs(heads.filter(kept), "row")
-    gone = np.setdiff1d(np.arange(known.rows.num_rows, dtype=np.int64), stays)
-    made = heads.filter(~kept)
-    at = longs(made, "row")
-    rows = every.take(pa.array(at))
-    rows = _set(rows, START_AT, made.get_column("seq"))
-    rows = _set(rows, END_AT, made.get_column("end"))
-    of_rows = (made.get_column("source") == _ROW).to_numpy()
-    places = pa.array(at, mask=~of_rows)
+    unchanged = (pl.col("source") == _ROW) & pl.col("end").eq_missing(pl.col("until"))
+    stays = longs(heads.filter(unchanged), "row")
+    gone = np.setdiff1d(np.arange(state.rows.num_rows, dtype=np.int64), stays)
+    changed = heads.filter(~unchanged)
+    rows_of_changed = longs(changed, "row")
+    rows = every.take(pa.array(rows_of_changed))
+    rows = _set(rows, START_AT, changed.get_column("seq"))
+    rows = _set(rows, END_AT, changed.get_column("end"))
+    of_rows = (changed.get_column("source") == _ROW).to_numpy()
+    indices = pa.array(rows_of_changed, mask=~of_rows)
     updated = int(of_rows.sum())
     return Decision(
         gone,
-        with_row_ids(rows, known.rows, places),
+        with_row_ids(rows, state.rows, indices),
         notes,
-        inserted=len(at) - updated,
+        inserted=len(rows_of_changed) - updated,
         updated=updated,
         deleted=len(gone) - updated,
     )
 
 
 def _set(rows: pa.Table, name: str, values: Any) -> pa.Table:
-    place = rows.schema.get_field_index(name)
-    kind = rows.schema.field(place).type
+    index = rows.schema.get_field_index(name)
+    kind = rows.schema.field(index).type
     column = flat(pa.chunked_array([values.to_arrow()])).cast(kind)
-    return rows.set_column(place, rows.schema.field(place), column)
+    return rows.set_column(index, rows.schema.field(index), column)
 
 
 def _notes(plan: CdcPlan, line: Frame, keys: pa.Table, ledger: Notes) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The ledger of changes by key: what a table's rows can't say, in a branch beside them.
+"""The ledger of changes by key: facts that a table's rows can't hold, in a separate branch.
 
 Rows say which change of their key was the last one, and histories say even more; but not that a
 row was deleted, and when. That is what the ledger knows: a row for each such change, with the key
@@ -51,14 +51,14 @@ _PLACES = ("write.data.path", "write.object-storage.")
 class Ledger:
     """A table's ledger as it was when a change was planned.
 
-    `found` is the snapshot that goes with the data, None where nothing was noted yet, and `head`
+    `snapshot` is the one that goes with the data, None where nothing was noted yet, and `head`
     the committed one of the ledger's branch, which may be newer after a rollback.
     """
 
     metadata: TableMetadata
     io: FileIO
     branch: str
-    found: Snapshot | None
+    snapshot: Snapshot | None
     head: int | None
     notes: Notes
 
@@ -73,7 +73,7 @@ class Ledger:
         bound = ALWAYS_TRUE if row_filter is None else bind(schema, row_filter)
         context = ScanContext(
             table_location=self.metadata.location,
-            snapshot_id=None if self.found is None else self.found.snapshot_id,
+            snapshot_id=None if self.snapshot is None else self.snapshot.snapshot_id,
             format_version=self.metadata.format_version,
             table_schema=schema,
             read_schema=schema,
@@ -90,25 +90,25 @@ class Ledger:
             for batch in read_task(scanned.context, self.io, task):
                 yield batch.filter(self.notes.remembered(batch))
 
-    def of_keys(self, keys: pa.Table, wanted: Frame) -> pa.Table:
-        """Return what is known of some keys; `wanted` has them as `key_frame` gives them.
+    def of_keys(self, keys: pa.Table, key_rows: Frame) -> pa.Table:
+        """Return what is known of some keys; `key_rows` has them as `key_frame` gives them.
 
         Memory holds the rows of these keys.
         """
         names = key_columns(self.notes.plan.keys)
-        found = [to_arrow(self.schema).empty_table()]
-        if self.found is not None and keys.num_rows:
-            distinct = wanted.select(names).unique()
+        tables = [to_arrow(self.schema).empty_table()]
+        if self.snapshot is not None and keys.num_rows:
+            distinct = key_rows.select(names).unique()
             for batch in self.batches(ranges_of(self.schema, keys)):
-                known = batch.filter(pc.not_equal(batch.column(KIND), TRUNCATED))
-                at = key_frame(known, self.notes.plan.keys).with_row_index("at")
-                met = at.join(distinct, on=names, how="semi").get_column("at").to_numpy()
-                found.append(pa.Table.from_batches([known]).take(pa.array(met)))
-        return pa.concat_tables(found).combine_chunks()
+                not_truncations = batch.filter(pc.not_equal(batch.column(KIND), TRUNCATED))
+                indexed = key_frame(not_truncations, self.notes.plan.keys).with_row_index("at")
+                met = indexed.join(distinct, on=names, how="semi").get_column("at").to_numpy()
+                tables.append(pa.Table.from_batches([not_truncations]).take(pa.array(met)))
+        return pa.concat_tables(tables).combine_chunks()
 
     def truncated_at(self) -> pa.Scalar | None:
         """Return the sequence of the latest truncation, None where there was none."""
-        if self.found is None:
+        if self.snapshot is None:
             return None
         latest = None
         for batch in self.batches(Comparison(Op.EQ, Reference(KIND), TRUNCATED)):
@@ -118,9 +118,9 @@ class Ledger:
         return latest
 
     def write_context(self, context: WriteContext) -> WriteContext:
-        """Return the context in which the ledger's files are written beside the table's."""
+        """Return the context for writing the ledger's files, which are next to the table's."""
         spec = unpartitioned(self.metadata)
-        kept = {k: v for k, v in context.properties.items() if k.startswith(_PLACES)}
+        location_properties = {k: v for k, v in context.properties.items() if k.startswith(_PLACES)}
         return replace(
             context,
             schema=self.schema,
@@ -129,7 +129,7 @@ class Ledger:
             sort_order=UNSORTED,
             file_format=FileFormat.PARQUET,
             write_id=f"c{context.write_id}",
-            properties=kept,
+            properties=location_properties,
             row_bytes=None,
         )
 
@@ -149,8 +149,8 @@ def open_ledger(
     Raises ValidationException where it is gone, InvalidInputError where it is of other keys.
     """
     name = ledger_branch(branch)
-    found, notes = _of_head(metadata, io, branch or MAIN_BRANCH), Notes(plan, now_ms)
-    about = notes.about if found is None else found.summary.get(ABOUT, notes.about)
+    snapshot, notes = _of_head(metadata, io, branch or MAIN_BRANCH), Notes(plan, now_ms)
+    about = notes.about if snapshot is None else snapshot.summary.get(ABOUT, notes.about)
     if about != notes.about:
         was_time = about.endswith("by long") and isinstance(plan.sequence_type, DecimalType)
         raise InvalidInputError(
@@ -159,7 +159,7 @@ def open_ledger(
             f"{WITHOUT_OFFSET + '. ' if was_time else ''}Remove the branch '{name}' to begin "
             "again, without what it knows of deletes"
         )
-    return Ledger(metadata, io, name, found, None, notes)
+    return Ledger(metadata, io, name, snapshot, None, notes)
 
 
 def _of_head(metadata: TableMetadata, io: FileIO, branch: str) -> Snapshot | None:
@@ -168,24 +168,26 @@ def _of_head(metadata: TableMetadata, io: FileIO, branch: str) -> Snapshot | Non
     Ancestors that have expired are looked for in former metadata files. Where nobody knows them
     any more, it is the newest one that is older than those that are known.
     """
-    known = {
-        int(one.summary[OF_SNAPSHOT]): one
-        for one in metadata.snapshots.values()
-        if OF_SNAPSHOT in one.summary
+    ledgers = {
+        int(snapshot.summary[OF_SNAPSHOT]): snapshot
+        for snapshot in metadata.snapshots.values()
+        if OF_SNAPSHOT in snapshot.summary
     }
     lineage, last = Lineage(metadata, branch, io), None
-    for each in chain(lineage.reachable, lineage.expired() if known else ()):
-        if each.snapshot_id in known:
-            return known[each.snapshot_id]
-        if HAS_LEDGER in each.summary:
-            _check_forgotten(metadata, each, branch)
-        last = each
+    for ancestor in chain(lineage.reachable, lineage.expired() if ledgers else ()):
+        if ancestor.snapshot_id in ledgers:
+            return ledgers[ancestor.snapshot_id]
+        if HAS_LEDGER in ancestor.summary:
+            _check_forgotten(metadata, ancestor, branch)
+        last = ancestor
     if last is None or last.parent_snapshot_id is None:
         return None
-    if last.parent_snapshot_id in known:
-        return known[last.parent_snapshot_id]
-    older = [one for one in known.values() if one.sequence_number < last.sequence_number]
-    return max(older, key=lambda each: each.sequence_number, default=None)
+    if last.parent_snapshot_id in ledgers:
+        return ledgers[last.parent_snapshot_id]
+    older = [
+        snapshot for snapshot in ledgers.values() if snapshot.sequence_number < last.sequence_number
+    ]
+    return max(older, key=lambda ancestor: ancestor.sequence_number, default=None)
 
 
 def _check_forgotten(metadata: TableMetadata, snapshot: Snapshot, branch: str) -> None:

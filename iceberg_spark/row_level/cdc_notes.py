@@ -14,7 +14,7 @@ from iceberg_spark.row_level.cdc_plan import CdcPlan
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import DecimalType, IntegerType, LongType, NestedField
 
-SEQUENCE, KIND, AT = "__cdc_sequence", "__cdc_kind", "__cdc_at"
+SEQUENCE, KIND, NOTED_AT = "__cdc_sequence", "__cdc_kind", "__cdc_at"
 LIVE, SAME, DELETED, TRUNCATED = 0, 1, 2, 3
 """What a row of the ledger says: the key's row has this sequence (where the table does not say
 it); a change that changed nothing; a delete that no row shows; all rows were deleted."""
@@ -47,12 +47,12 @@ class Notes:
             *keys,
             NestedField(_SEQUENCE_ID, SEQUENCE, self.plan.sequence_type),
             NestedField(_KIND_ID, KIND, IntegerType()),
-            NestedField(_AT_ID, AT, LongType()),
+            NestedField(_AT_ID, NOTED_AT, LongType()),
         )
 
     def remembered(self, rows: pa.RecordBatch | pa.Table) -> Any:
         """Return the mask of rows that count still: those of live rows do for ever."""
-        young = pc.greater(rows.column(AT), self.now_ms - self.plan.retention_ms)
+        young = pc.greater(rows.column(NOTED_AT), self.now_ms - self.plan.retention_ms)
         return pc.or_(young, pc.equal(rows.column(KIND), LIVE))
 
     def note(self, keys: pa.Table, sequence: pa.Array, kinds: Any) -> pa.Table:
@@ -60,7 +60,7 @@ class Notes:
         count = len(sequence)
         columns = [*keys.columns, sequence, pa.array(kinds, pa.int32())]
         columns.append(pa.array(np.full(count, self.now_ms), pa.int64()))
-        names = [*keys.column_names, SEQUENCE, KIND, AT]
+        names = [*keys.column_names, SEQUENCE, KIND, NOTED_AT]
         return pa.table(columns, names=names).cast(to_arrow(self.schema))
 
     def truncation(self, sequence: pa.Scalar) -> pa.Table:

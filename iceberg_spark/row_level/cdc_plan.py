@@ -82,21 +82,21 @@ class Choice:
     only: tuple[str, ...] | None = None
     but: tuple[str, ...] | None = None
 
-    def check(self, given: Sequence[str], *, case_sensitive: bool) -> None:
+    def check(self, names: Sequence[str], *, case_sensitive: bool) -> None:
         """Raise InvalidInputError for both, and for a name that is not among those of the rows."""
         if self.only and self.but:
             raise InvalidInputError("column_list and except_column_list exclude each other")
         for what, listing in (("column_list", self.only), ("except_column_list", self.but)):
             for name in listing or ():
-                if not any(_same(name, other, case_sensitive) for other in given):
+                if not any(_same(name, other, case_sensitive) for other in names):
                     raise InvalidInputError(
                         f"{what}: the rows have no column '{name}'; they have: "
-                        f"{listed(list(given))}{did_you_mean(name, list(given))}"
+                        f"{listed(list(names))}{did_you_mean(name, list(names))}"
                     )
 
 
 def chosen_columns(
-    given: Sequence[str],
+    columns: Sequence[str],
     schema: Schema,
     sequence: str | None,
     choice: Choice,
@@ -105,7 +105,7 @@ def chosen_columns(
     case_sensitive: bool,
     merge_schema: bool = False,
 ) -> Columns:
-    """Return the columns of rows with the columns `given` that go to the table.
+    """Return the columns of rows with the columns `columns` that go to the table.
 
     `sequence` is the one that orders the changes, None where an expression does. `controls` may
     be used by the conditions of deletes and truncations: where the table lacks one of them, that
@@ -113,21 +113,21 @@ def chosen_columns(
     InvalidInputError for a name that is not given, InvalidSchemaError for a column that the
     table lacks, unless `merge_schema` adds it.
     """
-    choice.check(given, case_sensitive=case_sensitive)
+    choice.check(columns, case_sensitive=case_sensitive)
 
     def same(name: str) -> str:
         return name if case_sensitive else name.lower()
 
-    wanted = {same(name) for name in choice.only or given}
-    wanted -= {same(name) for name in choice.but or ()}
+    selected = {same(name) for name in choice.only or columns}
+    selected -= {same(name) for name in choice.but or ()}
     hidden = sequence is not None and sequence.startswith(_HIDDEN)
     if hidden and sequence is not None:
-        wanted.discard(same(sequence))
+        selected.discard(same(sequence))
     have = {same(field.name) for field in schema.fields}
     names = []
-    for name in given:
+    for name in columns:
         key = same(name)
-        if key not in wanted:
+        if key not in selected:
             continue
         if key not in have and name != sequence:
             if choice.only is None and (name in controls or name.startswith(_HIDDEN)):
@@ -142,28 +142,28 @@ def chosen_columns(
 
 
 def key_fields(
-    schema: Schema, keys: Sequence[str], given: Collection[str], *, case_sensitive: bool
+    schema: Schema, keys: Sequence[str], row_columns: Collection[str], *, case_sensitive: bool
 ) -> tuple[NestedField, ...]:
     """Return the table's key columns. Raises InvalidInputError for what can't be a key."""
     if isinstance(keys, str) or not keys:
         raise InvalidInputError(f"keys must be a list of columns, as in keys=['id'], not {keys!r}")
-    found: list[NestedField] = []
+    fields: list[NestedField] = []
     for key in keys:
         field = find_top_level(schema, key, case_sensitive=case_sensitive)
         if field is None:
-            known = [each.name for each in schema.fields]
+            column_names = [field.name for field in schema.fields]
             raise InvalidInputError(
-                f"Key column '{key}' is not in the table; it has: {listed(known)}"
-                f"{did_you_mean(key, known)}"
+                f"Key column '{key}' is not in the table; it has: {listed(column_names)}"
+                f"{did_you_mean(key, column_names)}"
             )
         if not isinstance(field.field_type, PRIMITIVES):
             raise InvalidInputError(f"Key column '{key}' has type {field.field_type}: no key")
-        if field in found:
+        if field in fields:
             raise InvalidInputError(f"Key column '{key}' is given twice")
-        if not any(_same(name, field.name, case_sensitive) for name in given):
+        if not any(_same(name, field.name, case_sensitive) for name in row_columns):
             raise InvalidInputError(f"Key column '{key}' is not among the columns of the rows")
-        found.append(field)
-    return tuple(found)
+        fields.append(field)
+    return tuple(fields)
 
 
 def find_top_level(schema: Schema, name: str, *, case_sensitive: bool) -> NestedField | None:
@@ -174,8 +174,8 @@ def find_top_level(schema: Schema, name: str, *, case_sensitive: bool) -> Nested
     return None
 
 
-def _same(one: str, other: str, case_sensitive: bool) -> bool:
-    return one == other if case_sensitive else one.lower() == other.lower()
+def _same(name: str, other: str, case_sensitive: bool) -> bool:
+    return name == other if case_sensitive else name.lower() == other.lower()
 
 
 def check_sequence_type(kind: IcebergType) -> IcebergType:

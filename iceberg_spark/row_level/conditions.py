@@ -35,20 +35,20 @@ def usable_filter(
     verb: RowVerb, condition: str, alias: str | None = None
 ) -> tuple[Unbound | None, bool]:
     """Return the part of a condition that prunes files (None: nothing), and if it is all of it."""
-    found, exact = conjuncts(condition, alias, verb.dialect)
-    bound = [each for each in found if binds(verb, each)]
-    exact = exact and len(bound) == len(found)
+    predicates, exact = conjuncts(condition, alias, verb.dialect)
+    bound = [predicate for predicate in predicates if binds(verb, predicate)]
+    exact = exact and len(bound) == len(predicates)
     return all_of(bound), exact
 
 
 def variants_in(verb: RowVerb, condition: str, alias: str | None = None) -> VariantFilter | None:
     """Return what a condition says of fields of variants, None for nothing; it only prunes."""
-    found = variant_conjuncts(condition, alias, verb.dialect)
-    if not found:
+    predicates = variant_conjuncts(condition, alias, verb.dialect)
+    if not predicates:
         return None
     return variant_filter(
         verb.metadata.schema,
-        found,
+        predicates,
         case_sensitive=verb.case_sensitive,
         time_zone=verb.time_zone,
     )
@@ -70,10 +70,10 @@ def binds(verb: RowVerb, predicate: Unbound) -> bool:
 
 def all_of(predicates: Sequence[Unbound]) -> Unbound | None:
     """Return the conjunction, None for none."""
-    kept = [each for each in predicates if each != ALWAYS_TRUE]
-    if not kept:
+    restricting = [predicate for predicate in predicates if predicate != ALWAYS_TRUE]
+    if not restricting:
         return None
-    return kept[0] if len(kept) == 1 else And(tuple(kept))
+    return restricting[0] if len(restricting) == 1 else And(tuple(restricting))
 
 
 _SUBQUERIES = ("select", "from", "table", "values")

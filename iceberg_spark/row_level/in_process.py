@@ -25,7 +25,7 @@ from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.lineage import keeping_lineage, keeps_lineage, with_lineage
 from iceberg_spark.write.sorted_files import write_sorted_files
 
-Found = tuple[FileScanTask, PositionSet]
+MatchedPositions = tuple[FileScanTask, PositionSet]
 
 
 def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode) -> RowChange:
@@ -34,13 +34,15 @@ def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLeve
     Memory holds the matching positions of a partition's files (merge-on-read; of one file where
     deletes are deletion vectors) or of one file and the batches being written (copy-on-write).
     """
-    whole = dropped(target, io)
+    dropped_files = dropped(target, io)
     if mode.merge_on_read:
-        return _with_deletes(whole, target, io, context, mode)
-    return _rewritten(whole, target, io, context)
+        return _with_deletes(dropped_files, target, io, context, mode)
+    return _rewritten(dropped_files, target, io, context)
 
 
-def _matching(target: Target, io: FileIO, tasks: Iterable[FileScanTask]) -> Iterator[Found]:
+def _matching(
+    target: Target, io: FileIO, tasks: Iterable[FileScanTask]
+) -> Iterator[MatchedPositions]:
     """Yield the files that hold matching rows, with the positions of those."""
     context = replace(target.context, read_schema=Schema(POS), checks_texts=False)
     for task in tasks:
@@ -49,27 +51,29 @@ def _matching(target: Target, io: FileIO, tasks: Iterable[FileScanTask]) -> Iter
             yield task, PositionSet.from_positions(np.concatenate(parts))
 
 
-def _rewritten(whole: RowChange, target: Target, io: FileIO, context: WriteContext) -> RowChange:
-    found = _matching(target, io, target.plan)
-    counts = {task.file_path: positions.count for task, positions in found}
+def _rewritten(
+    dropped_files: RowChange, target: Target, io: FileIO, context: WriteContext
+) -> RowChange:
+    matching = _matching(target, io, target.plan)
+    counts = {task.file_path: positions.count for task, positions in matching}
     touched = tuple(task for task in target.plan if task.file_path in counts)
     partly = tuple(task for task in touched if counts[task.file_path] < task.record_count)
     writing = keeping_lineage(context)
     reading = target.context
     if keeps_lineage(writing):
         reading = replace(reading, read_schema=with_lineage(reading.read_schema))
-    kept = MatchedFiles(reading, partly).kept(io)
-    batches = aligned(writing.schema, kept, AlignOptions())
+    remaining = MatchedFiles(reading, partly).remaining_rows(io)
+    batches = aligned(writing.schema, remaining, AlignOptions())
     return replace(
-        whole,
+        dropped_files,
         added_data=write_sorted_files(writing, io, batches),
-        removed_data=(*whole.removed_data, *(data_file(task) for task in touched)),
-        counts=ChangedRows(deleted=whole.counts.deleted + sum(counts.values())),
+        removed_data=(*dropped_files.removed_data, *(data_file(task) for task in touched)),
+        counts=ChangedRows(deleted=dropped_files.counts.deleted + sum(counts.values())),
     )
 
 
 def _with_deletes(
-    whole: RowChange, target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode
+    dropped_files: RowChange, target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode
 ) -> RowChange:
     writer = DeletesWriter(context, target.metadata.partition_specs, mode.granularity)
 
@@ -82,11 +86,11 @@ def _with_deletes(
     written: list[DataFile] = []
     replaced: list[DataFile] = []
     referenced: list[str] = []
-    rows = whole.counts.deleted
+    rows = dropped_files.counts.deleted
 
-    def counted(found: Iterable[Found]) -> Iterator[Found]:
+    def counted(matching: Iterable[MatchedPositions]) -> Iterator[MatchedPositions]:
         nonlocal rows
-        for task, positions in found:
+        for task, positions in matching:
             referenced.append(task.file_path)
             rows += positions.count
             yield task, positions
@@ -96,7 +100,7 @@ def _with_deletes(
         written += new.written
         replaced += new.replaced
     return replace(
-        whole,
+        dropped_files,
         added_deletes=tuple(written),
         removed_deletes=tuple(replaced),
         referenced=tuple(referenced),

@@ -1,4 +1,4 @@
-"""Which files an overwrite by filter replaces, and the rows of theirs that stay."""
+"""The files that an overwrite by filter replaces, and their remaining rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MatchedFiles:
     context: ScanContext
     tasks: tuple[FileScanTask, ...]
 
-    def kept(self, io: FileIO) -> Iterator[pa.RecordBatch]:
+    def remaining_rows(self, io: FileIO) -> Iterator[pa.RecordBatch]:
         """Yield the live rows that don't match (false or null), batch by batch."""
         matches = row_filter(self.context.row_filter, _paths(self.context.table_schema))
         everything = replace(self.context, row_filter=ALWAYS_TRUE, checks_texts=False)
@@ -38,6 +38,6 @@ class MatchedFiles:
 def _paths(schema: Schema) -> dict[int, tuple[str, ...]]:
     names: dict[int, tuple[str, ...]] = {}
     for field_id in schema.field_ids:
-        fields = [schema.find_field(each) for each in schema.path_ids(field_id)]
+        fields = [schema.find_field(step_id) for step_id in schema.path_ids(field_id)]
         names[field_id] = tuple(field.name for field in fields)
     return names

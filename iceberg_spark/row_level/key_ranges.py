@@ -86,9 +86,9 @@ def range_type(schema: Schema, column: str) -> IcebergType | None:
     return None if field_id is None else schema.find_type(field_id)
 
 
-def compares(kind: pa.DataType, wanted: IcebergType) -> bool:
+def compares(kind: pa.DataType, column_type: IcebergType) -> bool:
     """Whether Spark compares the two without a cast that changes order or equality."""
-    match wanted:
+    match column_type:
         case IntegerType() | LongType():
             return bool(pa.types.is_integer(kind))
         case StringType():

@@ -46,13 +46,13 @@ class LedgerChange:
 
     def action(self) -> LedgerFiles:
         """Return the action; it goes behind that of the data."""
-        found = self.ledger.found
+        snapshot = self.ledger.snapshot
         return LedgerFiles(
             self.added,
             self.removed,
             branch=self.branch,
             planned=self.ledger.head,
-            parent=None if found is None else found.snapshot_id,
+            parent=None if snapshot is None else snapshot.snapshot_id,
             spec=unpartitioned(self.ledger.metadata),
             about=self.ledger.notes.about,
         )
@@ -89,13 +89,13 @@ def _merged(
     ledger: Ledger, context: WriteContext
 ) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
     """Put files together that are of one size, from the smallest on."""
-    if ledger.found is None:
+    if ledger.snapshot is None:
         return (), ()
     plan = ledger.scan()
     for _, group in groupby(sorted(plan, key=_size), key=_size):
         files = list(group)
         if len(files) >= CDC.ledger_files:
-            return _written_anew(ledger, context, plan, files), tuple(map(data_file, files))
+            return _rewritten(ledger, context, plan, files), tuple(map(data_file, files))
     return (), ()
 
 
@@ -103,22 +103,22 @@ def _size(task: FileScanTask) -> int:
     return max(0, int(log(max(task.record_count, 1) / CDC.least_rows, CDC.ledger_growth)))
 
 
-def _written_anew(
+def _rewritten(
     ledger: Ledger, context: WriteContext, plan: ScanPlan, files: Sequence[FileScanTask]
 ) -> tuple[DataFile, ...]:
     """Write the rows of files that count still, a portion of the keys at a time."""
     portions = ceil(sum(task.record_count for task in files) / CDC.merged_rows)
-    made: list[DataFile] = []
+    written: list[DataFile] = []
     for portion in range(portions):
         rows = [to_arrow(ledger.schema).empty_table()]
         for task in files:
             batches = read_task(plan.context, ledger.io, task)
             rows += [_of_portion(ledger, batch, portion, portions) for batch in batches]
-        kept = _that_count(ledger, pa.concat_tables(rows).combine_chunks())
-        made += write_data_files(
-            context, ledger.io, _ordered(kept).to_batches(), TaskId(1 + portion)
+        counting = _that_count(ledger, pa.concat_tables(rows).combine_chunks())
+        written += write_data_files(
+            context, ledger.io, _ordered(counting).to_batches(), TaskId(1 + portion)
         )
-    return tuple(made)
+    return tuple(written)
 
 
 def _of_portion(ledger: Ledger, batch: pa.RecordBatch, portion: int, portions: int) -> pa.Table:
@@ -145,5 +145,5 @@ def _that_count(ledger: Ledger, rows: pa.Table) -> pa.Table:
         frame = frame.with_columns((pl.col("kind") == TRUNCATED).alias("all"))
         same = [*keys, "all", "column"]
     last = frame.unique(subset=same, keep="last").sort("at").get_column("at").to_numpy()
-    kept = rows.take(pa.array(last))
-    return kept.filter(pc.fill_null(ledger.notes.remembered(kept), fill_value=True))
+    last_rows = rows.take(pa.array(last))
+    return last_rows.filter(pc.fill_null(ledger.notes.remembered(last_rows), fill_value=True))

@@ -40,10 +40,10 @@ class MergeClause:
         return f"{self.kind} {self.does}"
 
 
-def check_order(given: Sequence[MergeClause]) -> None:
+def check_order(clauses: Sequence[MergeClause]) -> None:
     """Refuse clauses that can never be met, as SQL does. Raises InvalidInputError."""
     for kind in Kind:
-        mine = [clause for clause in given if clause.kind is kind]
+        mine = [clause for clause in clauses if clause.kind is kind]
         for clause in mine[:-1]:
             if clause.condition is None:
                 raise InvalidInputError(

@@ -39,30 +39,30 @@ class VectorMerger:
         context = replace(write_context(self.metadata, io=self.io), write_id=str(uuid.uuid4()))
 
         def deleted() -> Iterator[DeletedRows]:
-            for one in overtaken:
-                ours, newer = self._read(one.ours), self._read(one.newer)
+            for overtaken_vector in overtaken:
+                ours, newer = self._read(overtaken_vector.ours), self._read(overtaken_vector.newer)
                 if self.other_rows:
-                    self._check(one, ours, newer)
+                    self._check(overtaken_vector, ours, newer)
                 yield DeletedRows(
-                    str(one.ours.referenced_data_file),
-                    one.ours.partition_spec_id,
-                    one.ours.partition,
+                    str(overtaken_vector.ours.referenced_data_file),
+                    overtaken_vector.ours.partition_spec_id,
+                    overtaken_vector.ours.partition,
                     PositionSet.union((ours, newer)),
                 )
 
         specs = self.metadata.partition_specs
         return write_vectors(context, self.io, deleted(), specs=specs, task=TaskId())
 
-    def _check(self, one: Overtaken, ours: PositionSet, newer: PositionSet) -> None:
+    def _check(self, vector: Overtaken, ours: PositionSet, newer: PositionSet) -> None:
         """Refuse a row that both delete and that the vector before them did not.
 
         What a position delete file deleted before counts as new: that refuses too much.
         """
-        new = ours.without(NO_POSITIONS if one.before is None else self._read(one.before))
+        new = ours.without(NO_POSITIONS if vector.before is None else self._read(vector.before))
         if new.without(newer).count != new.count:
             raise ValidationException(
-                f"Conflict: another commit deleted a row of {one.ours.referenced_data_file} that "
-                "this change rewrites; plan the change again"
+                f"Conflict: another commit deleted a row of {vector.ours.referenced_data_file} "
+                "that this change rewrites; plan the change again"
             )
 
     def _read(self, file: DataFile) -> PositionSet:

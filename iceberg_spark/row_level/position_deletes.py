@@ -42,7 +42,7 @@ class DeletesWriter:
         return writes_vectors(self.context)
 
     def write(
-        self, io: FileIO, found: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
+        self, io: FileIO, new_positions: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
     ) -> NewDeletes:
         """Write the new positions of data files, one after the other.
 
@@ -51,17 +51,19 @@ class DeletesWriter:
         spec, and their positions are held together.
         """
         return (
-            self._vectors(io, found, task) if self.makes_vectors else self._files(io, found, task)
+            self._vectors(io, new_positions, task)
+            if self.makes_vectors
+            else self._files(io, new_positions, task)
         )
 
     def _vectors(
-        self, io: FileIO, found: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
+        self, io: FileIO, new_positions: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
     ) -> NewDeletes:
         """Write vectors: each takes in all older deletes, and replaces those of its file alone."""
         replaced: list[DataFile] = []
 
         def deleted() -> Iterator[DeletedRows]:
-            for target, new in found:
+            for target, new in new_positions:
                 positions = merged(io, target, new, by_position(target))
                 replaced.extend(delete_file(file, target) for file in of_one_file(target))
                 yield DeletedRows(target.file_path, target.spec_id, target.partition, positions)
@@ -70,13 +72,13 @@ class DeletesWriter:
         return NewDeletes(written, tuple(replaced))
 
     def _files(
-        self, io: FileIO, found: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
+        self, io: FileIO, new_positions: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
     ) -> NewDeletes:
         """Write delete files; of granularity "file" each takes in the older ones of its file."""
         replaced: list[DataFile] = []
         deletes: dict[str, PositionSet] = {}
         first: FileScanTask | None = None
-        for target, new in found:
+        for target, new in new_positions:
             first = first or target
             older = of_one_file(target) if self.granularity == "file" else ()
             deletes[target.file_path] = merged(io, target, new, older)

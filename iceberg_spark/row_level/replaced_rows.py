@@ -31,7 +31,7 @@ from iceberg_spark.write.sorted_files import write_sorted_files
 
 
 def replace_rows(
-    found: Sequence[PlacedRows],
+    replaced: Sequence[PlacedRows],
     rows: pa.Table,
     target: Target,
     io: FileIO,
@@ -44,24 +44,26 @@ def replace_rows(
     holds the positions, the rows and a batch of each file that is rewritten.
     """
     if mode.merge_on_read:
-        return _with_deletes(found, rows, target, io, context, mode)
-    touched = tuple(task for task, _ in found)
-    partly = [(task, gone) for task, gone in found if gone.count < task.record_count]
+        return _with_deletes(replaced, rows, target, io, context, mode)
+    touched = tuple(task for task, _ in replaced)
+    partly = [(task, gone) for task, gone in replaced if gone.count < task.record_count]
     return RowChange(
-        added_data=_written(context, io, rows, _kept(target.context, io, partly, context)),
+        added_data=_written(
+            context, io, rows, _remaining_rows(target.context, io, partly, context)
+        ),
         removed_data=tuple(data_file(task) for task in touched),
     )
 
 
 def _written(
-    context: WriteContext, io: FileIO, rows: pa.Table, kept: Iterator[pa.RecordBatch]
+    context: WriteContext, io: FileIO, rows: pa.Table, remaining: Iterator[pa.RecordBatch]
 ) -> tuple[DataFile, ...]:
-    first = next(kept, None)
+    first = next(remaining, None)
     if first is None and not rows.num_rows:
         return ()
     writing = keeping_lineage(context)
     new = _with_lineage(rows, writing.schema).to_batches() if rows.num_rows else []
-    old = kept if first is None else chain([first], kept)
+    old = remaining if first is None else chain([first], remaining)
     schema, options = writing.schema, AlignOptions()
     batches = chain(aligned(schema, old, options), aligned(schema, new, options))
     return write_sorted_files(writing, io, batches)
@@ -75,7 +77,7 @@ def _with_lineage(rows: pa.Table, schema: Schema) -> pa.Table:
     return rows.cast(to_arrow(schema))
 
 
-def _kept(
+def _remaining_rows(
     scanned: ScanContext, io: FileIO, files: Sequence[PlacedRows], context: WriteContext
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files that stay, with their lineage where rows have one."""
@@ -93,15 +95,15 @@ def _kept(
             positions = batch.column(batch.num_columns - 1).to_numpy()
             first = int(positions[0])
             mask = gone.mask(first, int(positions[-1]) - first + 1)
-            kept = batch.select(range(batch.num_columns - 1))
+            rows = batch.select(range(batch.num_columns - 1))
             if mask is not None:
-                kept = kept.filter(pa.array(~mask[positions - first]))
-            if kept.num_rows:
-                yield kept
+                rows = rows.filter(pa.array(~mask[positions - first]))
+            if rows.num_rows:
+                yield rows
 
 
 def _with_deletes(
-    found: Sequence[PlacedRows],
+    replaced_rows: Sequence[PlacedRows],
     rows: pa.Table,
     target: Target,
     io: FileIO,
@@ -114,14 +116,14 @@ def _with_deletes(
     written: list[DataFile] = []
     replaced: list[DataFile] = []
 
-    def group_of(place: tuple[FileScanTask, PositionSet]) -> str:
-        task = place[0]
+    def group_of(rows_of_file: tuple[FileScanTask, PositionSet]) -> str:
+        task = rows_of_file[0]
         if writer.makes_vectors:
             return ""
         lies = f"{task.spec_id} {task.partition!r}"
         return lies if mode.granularity == "partition" else f"{lies} {task.file_path}"
 
-    for number, (_, group) in enumerate(groupby(sorted(found, key=group_of), key=group_of)):
+    for number, (_, group) in enumerate(groupby(sorted(replaced_rows, key=group_of), key=group_of)):
         new = writer.write(io, list(group), TaskId(number))
         written += new.written
         replaced += new.replaced
@@ -129,5 +131,5 @@ def _with_deletes(
         added_data=_written(context, io, rows, iter(())),
         added_deletes=tuple(written),
         removed_deletes=tuple(replaced),
-        referenced=tuple(task.file_path for task, _ in found),
+        referenced=tuple(task.file_path for task, _ in replaced_rows),
     )

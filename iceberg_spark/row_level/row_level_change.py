@@ -87,8 +87,8 @@ class RowLevelMode:
         Raises UnsupportedError for merge-on-read in a format version without delete files.
         """
         mode, isolation = _KEYS[verb]
-        given = metadata.properties
-        merge_on_read = text_property(given, mode).lower() == "merge-on-read"
+        properties = metadata.properties
+        merge_on_read = text_property(properties, mode).lower() == "merge-on-read"
         if merge_on_read and not metadata.rules.has_delete_files:
             raise UnsupportedError(
                 f"{mode} of {metadata.location} is merge-on-read, which needs format-version 2; "
@@ -98,8 +98,8 @@ class RowLevelMode:
         return cls(
             verb,
             merge_on_read,
-            text_property(given, isolation).lower() == "serializable",
-            text_property(given, DELETE_GRANULARITY).lower(),
+            text_property(properties, isolation).lower() == "serializable",
+            text_property(properties, DELETE_GRANULARITY).lower(),
         )
 
 
@@ -224,7 +224,7 @@ def dropped(target: Target, io: FileIO) -> RowChange:
 
 def _live_rows(task: FileScanTask, io: FileIO) -> int:
     by_position = [
-        each for each in task.delete_files if each.content is DataFileContent.POSITION_DELETES
+        file for file in task.delete_files if file.content is DataFileContent.POSITION_DELETES
     ]
     gone = deleted_positions(io, task, by_position, process_cache())
     return task.record_count - gone.below(task.record_count).count

@@ -39,14 +39,14 @@ class StoredRows:
     file: Longs
     position: Longs
 
-    def places(self, at: Longs) -> tuple[PlacedRows, ...]:
+    def places(self, indices: Longs) -> tuple[PlacedRows, ...]:
         """Return the places of some of the rows, by file."""
-        found = []
-        for number in np.unique(self.file[at]).tolist():
-            inside = at[self.file[at] == number]
+        placed_rows = []
+        for number in np.unique(self.file[indices]).tolist():
+            inside = indices[self.file[indices] == number]
             positions = PositionSet.from_positions(np.sort(self.position[inside]))
-            found.append((self.files[number], positions))
-        return tuple(found)
+            placed_rows.append((self.files[number], positions))
+        return tuple(placed_rows)
 
 
 class KeyPlaces(Protocol):
@@ -81,17 +81,17 @@ class ScannedKeys:
         numbers: list[Any] = [np.zeros(0, np.int64)]
         positions: list[Any] = [np.zeros(0, np.int64)]
         for task in self.target.plan:
-            found = False
+            is_met = False
             for batch in read_task(context, self.io, task):
-                at = self._met(batch, keys)
-                if not len(at):
+                indices = self._met(batch, keys)
+                if not len(indices):
                     continue
-                found = True
-                rows = pa.Table.from_batches([batch]).take(pa.array(at))
+                is_met = True
+                rows = pa.Table.from_batches([batch]).take(pa.array(indices))
                 parts.append(rows.drop_columns([POS.name]))
                 positions.append(rows.column(POS.name).to_numpy())
-                numbers.append(np.full(len(at), len(files)))
-            if found:
+                numbers.append(np.full(len(indices), len(files)))
+            if is_met:
                 files.append(task)
         return StoredRows(
             pa.concat_tables(parts).combine_chunks(),
@@ -111,8 +111,8 @@ class ScannedKeys:
             met = frame.with_columns(since).join(keys, on=names, how="inner")
             late = pl.col("since") >= pl.col("least").cast(since.dtype)
             met = met.filter(pl.col("since").is_null() | late)
-        found: Longs = met.get_column("at").to_numpy().astype(np.int64)
-        return np.sort(found)
+        indices: Longs = met.get_column("at").to_numpy().astype(np.int64)
+        return np.sort(indices)
 
 
 def distinct_keys(rows: pa.Table, fields: Sequence[NestedField]) -> Frame:
@@ -120,6 +120,6 @@ def distinct_keys(rows: pa.Table, fields: Sequence[NestedField]) -> Frame:
     return key_frame(rows, fields).unique()
 
 
-def placed(found: Iterable[PlacedRows]) -> dict[str, PositionSet]:
+def placed(rows_of_files: Iterable[PlacedRows]) -> dict[str, PositionSet]:
     """Return positions by the path of their file."""
-    return {task.file_path: positions for task, positions in found}
+    return {task.file_path: positions for task, positions in rows_of_files}

@@ -81,10 +81,10 @@ def target_files(
         _refuse_repeated(planned)
         return Target(metadata, planned)
     mask = pc.is_in(planned.files.column("file_path"), value_set=proved)
-    whole = replace(planned, files=planned.files.filter(mask))
+    proved_files = replace(planned, files=planned.files.filter(mask))
     rest = replace(planned, files=planned.files.filter(pc.invert(mask)))
     _refuse_repeated(rest)
-    return Target(metadata, rest, tuple(whole))
+    return Target(metadata, rest, tuple(proved_files))
 
 
 def _refuse_repeated(planned: ScanPlan) -> None:
@@ -105,8 +105,8 @@ def _refuse_repeated(planned: ScanPlan) -> None:
 
 def only_files(planned: ScanPlan, paths: Collection[str]) -> ScanPlan:
     """Return the part of a plan about some data files."""
-    wanted = pa.array(sorted(paths), pa.string())
-    mask = pc.is_in(planned.files.column("file_path"), value_set=wanted)
+    path_set = pa.array(sorted(paths), pa.string())
+    mask = pc.is_in(planned.files.column("file_path"), value_set=path_set)
     return replace(planned, files=planned.files.filter(mask))
 
 
@@ -125,7 +125,7 @@ def _proved_paths(metadata: TableMetadata, io: FileIO, context: ScanContext) -> 
     if context.snapshot_id is None or bound == ALWAYS_FALSE:
         return None
     selection = MatchingRows(metadata, bound, "")
-    found = [pa.array([], pa.string())]
+    path_arrays = [pa.array([], pa.string())]
     for manifest in read_manifest_list(io, metadata.snapshot(context.snapshot_id), metadata):
         if manifest.content is not ManifestContent.DATA or not selection.may_hold(manifest):
             continue
@@ -133,5 +133,5 @@ def _proved_paths(metadata: TableMetadata, io: FileIO, context: ScanContext) -> 
         _, must = row_matches(metadata, manifest, entries, bound)
         if np.any(must):
             paths = entries.column("file_path").filter(pa.array(must))
-            found.append(paths.combine_chunks().cast(pa.string()))
-    return pa.concat_arrays(found)
+            path_arrays.append(paths.combine_chunks().cast(pa.string()))
+    return pa.concat_arrays(path_arrays)

@@ -64,7 +64,7 @@ def unreachable_by_spark(spark: SparkSession, io: FileIO, manifests: Manifests) 
     gone = _live(spark, io, manifests.unreachable)
     if manifests.others.num_rows:
         gone = gone.union(spark.createDataFrame(with_keys(manifests.others, Places())))
-    used = _live(spark, io, manifests.kept).select(KEY)
+    used = _live(spark, io, manifests.remaining).select(KEY)
     left = gone.dropDuplicates([KEY]).join(used, KEY, "left_anti")
     rows = left.select("file_path", "content").toLocalIterator()
     while portion := tuple(islice(rows, EXPIRING.rows_at_once)):

@@ -100,7 +100,7 @@ def _key(words: Sequence[Sequence[Column]], chunk: BitChunk) -> Column:
             parts.append(_shifted(_spread(bits, stop - bit, turns), shift))
             bit = stop
     joined = reduce(Column.bitwiseOR, parts)
-    cut = chunk.bits * turns - chunk.kept
+    cut = chunk.bits * turns - chunk.bit_count
     return sf.shiftrightunsigned(joined, cut) if cut else joined
 
 

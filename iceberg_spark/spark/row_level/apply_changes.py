@@ -18,7 +18,7 @@ from iceberg_spark.expr.nodes import And, Comparison, Op, Reference, Unbound
 from iceberg_spark.row_level.apply_changes import CdcChange, known_columns, with_truncation
 from iceberg_spark.row_level.cdc_events import SEQUENCE
 from iceberg_spark.row_level.cdc_ledger import Ledger
-from iceberg_spark.row_level.cdc_notes import AT, COLUMN, KIND, LIVE, TRUNCATED
+from iceberg_spark.row_level.cdc_notes import COLUMN, KIND, LIVE, NOTED_AT, TRUNCATED
 from iceberg_spark.row_level.cdc_plan import END_AT, CdcPlan
 from iceberg_spark.row_level.key_ranges import ranges_of
 from iceberg_spark.row_level.ledger_writes import LedgerChange, write_notes
@@ -113,7 +113,7 @@ def _has_noted_columns(ledger: Ledger, row_filter: Unbound | None) -> bool:
     noted: Unbound = Comparison(Op.GE, Reference(KIND), COLUMN)
     if row_filter is not None:
         noted = And((row_filter, noted))
-    return ledger.found is not None and any(batch.num_rows for batch in ledger.batches(noted))
+    return ledger.snapshot is not None and any(batch.num_rows for batch in ledger.batches(noted))
 
 
 def _measured(changes: DataFrame, plan: CdcPlan, rows: CdcRows) -> tuple[int, Unbound | None, bool]:
@@ -201,10 +201,10 @@ def _together(
 
 def _noted(ledger: Ledger, row_filter: Unbound | None, spark: SparkSession) -> DataFrame:
     """Return the rows of the ledger that count still."""
-    if ledger.found is None:
+    if ledger.snapshot is None:
         return spark.createDataFrame([], to_spark(ledger.schema))
     rows = plan_frame(ledger.scan(row_filter), spark)
-    young = sf.col(AT) > ledger.notes.now_ms - ledger.notes.plan.retention_ms
+    young = sf.col(NOTED_AT) > ledger.notes.now_ms - ledger.notes.plan.retention_ms
     return rows.where((sf.col(KIND) != TRUNCATED) & (young | (sf.col(KIND) == LIVE)))
 
 

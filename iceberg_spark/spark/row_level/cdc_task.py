@@ -14,7 +14,7 @@ from iceberg_spark.arrow.arrays import null_column
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.row_level.apply_changes import decide, known_columns
-from iceberg_spark.row_level.cdc_decision import Decision, Known
+from iceberg_spark.row_level.cdc_decision import Decision, KeyState
 from iceberg_spark.row_level.cdc_events import after_truncation, read_events
 from iceberg_spark.row_level.cdc_notes import Notes
 from iceberg_spark.spark.adapt.batches import spark_batches
@@ -111,7 +111,7 @@ class CdcTask:
         if self.keeps_row_ids:
             ids = [batch.column(ROW_ID.name) for batch in stored]
             rows = rows.append_column(ROW_ID.name, pa.chunked_array(ids, pa.int64()))
-        known = Known(rows, _table(self.notes.schema, noted), self.truncated_at)
+        known = KeyState(rows, _table(self.notes.schema, noted), self.truncated_at)
         decision = decide(self.notes, events, known)
         places = pa.Table.from_batches(
             [batch.select([FILE, POS]) for batch in stored],

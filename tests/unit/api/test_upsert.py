@@ -334,7 +334,7 @@ def test_bad_keys_are_refused_by_name() -> None:
     for key in ["f", "d", "l", "m", "s", "l.element", "m.key", "s.l.element", "nope"]:
         with pytest.raises(InvalidInputError, match=key.split(".")[0]):
             table.upsert(batch, [key])
-    with pytest.raises(InvalidInputError, match="twice"):
+    with pytest.raises(InvalidInputError, match="repeated"):
         table.upsert(batch, ["id", "id"])
     with pytest.raises(InvalidInputError, match="must be a list"):
         table.upsert(batch, "id")
