@@ -34,3 +34,13 @@ def test_every_page_is_in_the_navigation():
 def test_broken_anchors_fail_the_build():
     assert "anchors: warn" in CONFIGURATION
     assert "mkdocs build --strict" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_code_of_the_pages_fits_their_width():
+    """100 columns are what `docs/stylesheets/site.css` makes room for."""
+    pages = [ROOT / "README.md", *DOCS.glob("*.md"), *(DOCS / "api").glob("*.md")]
+    blocks = {p.name: re.findall(r"(?ms)^ *```\w.*?```$", p.read_text("utf-8")) for p in pages}
+    lines = {
+        (name, line) for name, texts in blocks.items() for t in texts for line in t.split("\n")
+    }
+    assert {(name, line) for name, line in lines if len(line) > 100} == set()
