@@ -1,1 +1,1 @@
-"""Row-level changes on Spark: its joins and expressions, our files and commits."""
+"""Row-level changes with Spark's joins and expressions."""

@@ -1,4 +1,4 @@
-"""Changes by key applied on Spark: what is known of their keys is brought to them, task by task."""
+"""Changes by key with Spark: each task gets the changes and the stored rows of some keys."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewr
 from iceberg_spark.spark.row_level.conditions import spark_errors
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
+from iceberg_spark.spark.row_level.rows_per_target_file import rows_by_file
 from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS, column, rows_frame
-from iceberg_spark.spark.row_level.touched_files import rows_by_file
 from iceberg_spark.spark.writing.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import ROW_ID
@@ -80,10 +80,10 @@ def apply_on_spark(
     ledger: Ledger,
     truncated_at: Any | None,
 ) -> CdcChange:
-    """Return the change that the rows of a frame make.
+    """Return the change that the rows of a DataFrame make.
 
-    A task holds the changes of its keys, and what is known of these; the driver a row a task.
-    Raises InvalidInputError for what is wrong with the rows.
+    A task holds the changes of its keys and their stored rows; the driver holds a row for each
+    task. Raises InvalidInputError for rows that cannot be applied.
     """
     spark = rows.frame.sparkSession
     with spark_errors("The changes"):
@@ -95,11 +95,11 @@ def apply_on_spark(
             ledger = replace(ledger, notes=replace(ledger.notes, plan=plan))
         target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
         task = _task(context, plan, rows, ledger, truncated_at)
-        given = _together(changes, task, target, ledger, row_filter, rows, spark)
+        keyed_rows = _together(changes, task, target, ledger, row_filter, rows, spark)
         tasks = max(1, ceil(count / CDC.task_rows))
-        keys = [sf.col(f"{_KEY}{at}") for at in range(len(plan.keys))]
-        arranged = given.repartition(tasks, *keys).drop(
-            *(f"{_KEY}{at}" for at, _ in enumerate(keys))
+        keys = [sf.col(f"{_KEY}{index}") for index in range(len(plan.keys))]
+        arranged = keyed_rows.repartition(tasks, *keys).drop(
+            *(f"{_KEY}{index}" for index, _ in enumerate(keys))
         )
         with kept_rows(map_plain_names(arranged, task, task.kind), apart=False) as decided:
             told = _told(decided)
@@ -124,36 +124,38 @@ def _measured(changes: DataFrame, plan: CdcPlan, rows: CdcRows) -> tuple[int, Un
     keys = [column(rows.given_name(name)) for name in plan.key_names]
     ends = [
         end
-        for at, key in enumerate(keys)
-        for end in (sf.min(key).alias(f"low{at}"), sf.max(key).alias(f"high{at}"))
+        for index, key in enumerate(keys)
+        for end in (sf.min(key).alias(f"low{index}"), sf.max(key).alias(f"high{index}"))
     ]
     left_out = sf.max(sf.size(UNAVAILABLE)) if rows.has_left_out else sf.lit(0)
-    found: pa.Table = changes.agg(
+    measured: pa.Table = changes.agg(
         sf.count(sf.lit(1)).alias("rows"), *ends, left_out.alias("left_out")
     ).toArrow()
     pairs = [
-        pa.concat_arrays([found.column(f"{end}{at}").combine_chunks() for end in ("low", "high")])
-        for at, _ in enumerate(keys)
+        pa.concat_arrays(
+            [measured.column(f"{end}{index}").combine_chunks() for end in ("low", "high")]
+        )
+        for index, _ in enumerate(keys)
     ]
     both = pa.RecordBatch.from_arrays(pairs, names=list(plan.key_names))
     optional = Schema(*(NestedField(f.field_id, f.name, f.field_type) for f in plan.keys))
     (fitting,) = aligned(optional, [both], AlignOptions())
     table = pa.Table.from_batches([fitting], to_arrow(optional))
-    unknown = any(each.null_count for each in table.columns)
-    key_range = None if unknown else ranges_of(plan.schema, table)
-    longest = found.column("left_out")[0].as_py() or 0
-    return found.column("rows")[0].as_py(), key_range, longest > 0
+    has_null_keys = any(key_values.null_count for key_values in table.columns)
+    key_range = None if has_null_keys else ranges_of(plan.schema, table)
+    longest = measured.column("left_out")[0].as_py() or 0
+    return measured.column("rows")[0].as_py(), key_range, longest > 0
 
 
 def _task(
     context: WriteContext, plan: CdcPlan, rows: CdcRows, ledger: Ledger, truncated_at: Any | None
 ) -> CdcTask:
     row_ids = lineage_names(context)[:1]
-    known = [field.name for field in known_columns(plan)]
+    stored_columns = [field.name for field in known_columns(plan)]
     return CdcTask(
         ledger.notes,
         tuple(rows.changes().columns),
-        (*known, *PLACE, *row_ids),
+        (*stored_columns, *PLACE, *row_ids),
         tuple(field.name for field in ledger.schema.fields),
         bool(row_ids),
         _later(truncated_at, ledger.truncated_at()),
@@ -161,10 +163,10 @@ def _task(
     )
 
 
-def _later(one: Any | None, other: Any | None) -> Any | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one if one.as_py() >= other.as_py() else other
+def _later(first: Any | None, second: Any | None) -> Any | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first if first.as_py() >= second.as_py() else second
 
 
 def _together(
@@ -176,7 +178,7 @@ def _together(
     rows: CdcRows,
     spark: SparkSession,
 ) -> DataFrame:
-    """Return changes and what is known of their keys, side by side in columns of their own."""
+    """Return changes and the stored rows of their keys as rows with separate columns for each."""
     plan = ledger.notes.plan
     kinds = to_spark(Schema(*plan.keys))
     casts = [
@@ -184,7 +186,7 @@ def _together(
         for at, (field, kind) in enumerate(zip(plan.keys, kinds, strict=True))
     ]
     least = sf.min(sf.col(SEQUENCE)).alias(_LEAST)
-    wanted = changes.groupBy(*casts).agg(least)
+    changed_keys = changes.groupBy(*casts).agg(least)
     metadata_columns = (*PLACE, *lineage_of(task))
     names = [field.name for field in known_columns(plan)]
     stored = rows_frame(
@@ -192,15 +194,15 @@ def _together(
     ).select(*map(column, task.stored))
     frames = [
         _side(CHANGE, changes, casts, changes.columns),
-        _side(STORED, *_of_keys(stored, plan, wanted, since=plan.history), task.stored),
+        _side(STORED, *_of_keys(stored, plan, changed_keys, since=plan.history), task.stored),
     ]
     noted = _noted(ledger, row_filter, spark)
-    frames.append(_side(NOTED, *_of_keys(noted, plan, wanted, since=False), task.noted))
+    frames.append(_side(NOTED, *_of_keys(noted, plan, changed_keys, since=False), task.noted))
     return _united(frames, len(plan.keys))
 
 
 def _noted(ledger: Ledger, row_filter: Unbound | None, spark: SparkSession) -> DataFrame:
-    """Return the rows of the ledger that count still."""
+    """Return the rows of the ledger that are still valid."""
     if ledger.snapshot is None:
         return spark.createDataFrame([], to_spark(ledger.schema))
     rows = plan_frame(ledger.scan(row_filter), spark)
@@ -208,9 +210,9 @@ def _noted(ledger: Ledger, row_filter: Unbound | None, spark: SparkSession) -> D
     return rows.where((sf.col(KIND) != TRUNCATED) & (young | (sf.col(KIND) == LIVE)))
 
 
-def task_columns(given: DataFrame) -> list[str]:
-    """Return the columns that a task gets: all but the keys, which brought the rows there."""
-    return [name for name in given.columns if not name.startswith(_KEY)]
+def task_columns(frame: DataFrame) -> list[str]:
+    """Return the columns that a task gets: all but the keys by which rows were distributed."""
+    return [name for name in frame.columns if not name.startswith(_KEY)]
 
 
 def lineage_of(task: CdcTask) -> tuple[str, ...]:
@@ -219,58 +221,58 @@ def lineage_of(task: CdcTask) -> tuple[str, ...]:
 
 
 def _of_keys(
-    known: DataFrame, plan: CdcPlan, wanted: DataFrame, *, since: bool
+    rows: DataFrame, plan: CdcPlan, keys_to_find: DataFrame, *, since: bool
 ) -> tuple[DataFrame, list[Column]]:
-    """Return the rows with one of the wanted keys; of a history only what may change."""
-    keys = [column(name).alias(f"{_KEY}{at}") for at, name in enumerate(plan.key_names)]
-    same = [column(name) == sf.col(f"{_KEY}{at}") for at, name in enumerate(plan.key_names)]
+    """Return the rows with one of the keys; with a history, only those that may still change."""
+    keys = [column(name).alias(f"{_KEY}{index}") for index, name in enumerate(plan.key_names)]
+    same = [column(name) == sf.col(f"{_KEY}{index}") for index, name in enumerate(plan.key_names)]
     condition = reduce(Column.__and__, same)
     if not since:
-        return known.join(wanted, condition, "left_semi"), keys
+        return rows.join(keys_to_find, condition, "left_semi"), keys
     late = column(END_AT).isNull() | (column(END_AT) >= sf.col(_LEAST))
-    return known.join(wanted, condition & late, "left_semi"), keys
+    return rows.join(keys_to_find, condition & late, "left_semi"), keys
 
 
 def _side(
     side: int, frame: DataFrame, keys: Sequence[Column], names: Sequence[str]
 ) -> tuple[int, DataFrame, int]:
-    """Return the keys of rows and their columns, named by their places."""
+    """Return the keys of rows and their columns, named by position."""
     return side, by_position(frame.select(*keys, *map(column, names))), len(names)
 
 
 def _united(frames: Sequence[tuple[int, DataFrame, int]], keys: int) -> DataFrame:
-    """Put rows of several kinds into one frame: each has its own columns, NULL in the others'."""
-    made: list[DataFrame] = []
+    """Return rows of several kinds as one DataFrame, in which each kind has columns of its own."""
+    selected: list[DataFrame] = []
     types = [[f.dataType for f in frame.schema.fields[keys:]] for _, frame, _ in frames]
     for side, frame, _ in frames:
         columns = [sf.lit(side).alias(_SIDE)]
-        columns += [sf.col(plain(at)).alias(f"{_KEY}{at}") for at in range(keys)]
-        place = 0
+        columns += [sf.col(plain(index)).alias(f"{_KEY}{index}") for index in range(keys)]
+        column_number = 0
         for number, kinds in enumerate(types):
-            for at, kind in enumerate(kinds):
-                own = sf.col(plain(keys + at)) if frames[number][0] == side else None
+            for index, kind in enumerate(kinds):
+                own = sf.col(plain(keys + index)) if frames[number][0] == side else None
                 value = sf.lit(None).cast(kind) if own is None else own
-                columns.append(value.alias(f"__iceberg_c{place}"))
-                place += 1
-        made.append(frame.select(*columns))
-    return reduce(DataFrame.union, made)
+                columns.append(value.alias(f"__iceberg_c{column_number}"))
+                column_number += 1
+        selected.append(frame.select(*columns))
+    return reduce(DataFrame.union, selected)
 
 
 def _told(decided: DataFrame) -> Told:
-    """Return what all tasks did. Raises what one of them found wrong with the rows."""
+    """Return the counts of all tasks. Raises the error that a task found in the rows."""
     total = Told()
     rows = decided.where(sf.col(plain(SIDE)) == TOLD).select(plain(PICKLED)).collect()
     for row in rows:
-        one = unpickled(bytes(row[0]))
-        if isinstance(one, InvalidInputError):
-            raise one
+        result = unpickled(bytes(row[0]))
+        if isinstance(result, InvalidInputError):
+            raise result
         total = Told(
-            total.gone + one.gone,
-            total.new + one.new,
-            total.notes + one.notes,
-            total.inserted + one.inserted,
-            total.updated + one.updated,
-            total.deleted + one.deleted,
+            total.gone + result.gone,
+            total.new + result.new,
+            total.notes + result.notes,
+            total.inserted + result.inserted,
+            total.updated + result.updated,
+            total.deleted + result.deleted,
         )
     return total
 
@@ -284,22 +286,24 @@ def _change(
     spark: SparkSession,
 ) -> RowChange:
     counts = ChangedRows(told.inserted, told.updated, told.deleted)
-    places = decided.where(sf.col(plain(SIDE)) == GONE).select(
+    deleted_positions = decided.where(sf.col(plain(SIDE)) == GONE).select(
         sf.col(plain(PATH)).alias(FILE), sf.col(plain(POSITION)).alias(POS)
     )
     new = [_new_rows(context, decided)] if told.new else []
     if verb.mode.merge_on_read:
-        return replace(_by_position(verb, context, target, places, new, told), counts=counts)
-    touched = rows_by_file(places) if told.gone else {}
+        return replace(
+            _by_position(verb, context, target, deleted_positions, new, told), counts=counts
+        )
+    touched = rows_by_file(deleted_positions) if told.gone else {}
     plan = all_rows(only_files(target.plan, touched))
-    kept: list[DataFrame] = []
+    unchanged: list[DataFrame] = []
     if len(plan):
         rows = rows_frame(
             verb.metadata, plan, spark, metadata_columns=(*PLACE, *lineage_names(context))
         )
-        kept.append(rows.join(places, [FILE, POS], "left_anti"))
+        unchanged.append(rows.join(deleted_positions, [FILE, POS], "left_anti"))
     return RowChange(
-        added_data=write_rewritten(verb, context, plan, kept, new) if kept or new else (),
+        added_data=write_rewritten(verb, context, plan, unchanged, new) if unchanged or new else (),
         removed_data=tuple(data_file(task) for task in plan),
         counts=counts,
     )
@@ -309,7 +313,7 @@ def _by_position(
     verb: RowVerb,
     context: WriteContext,
     target: Target,
-    places: DataFrame,
+    deleted_positions: DataFrame,
     new: Sequence[DataFrame],
     told: Told,
 ) -> RowChange:
@@ -317,12 +321,12 @@ def _by_position(
     if not told.gone:
         return RowChange(added_data=files)
     writer = DeletesWriter(context, target.metadata.partition_specs, verb.mode.granularity)
-    gone = write_deletes(places, tuple(target.plan), writer)
+    written = write_deletes(deleted_positions, tuple(target.plan), writer)
     return RowChange(
         added_data=files,
-        added_deletes=tuple(gone.files),
-        removed_deletes=tuple(gone.replaced),
-        referenced=tuple(gone.referenced),
+        added_deletes=tuple(written.files),
+        removed_deletes=tuple(written.replaced),
+        referenced=tuple(written.referenced),
     )
 
 
@@ -330,7 +334,7 @@ def _new_rows(context: WriteContext, decided: DataFrame) -> DataFrame:
     names = [field.name for field in context.schema.fields]
     names += lineage_names(context)[:1]
     first = PICKLED + 1
-    own = [plain(first + at) for at in range(len(names))]
+    own = [plain(first + index) for index in range(len(names))]
     return named(decided.where(sf.col(plain(SIDE)) == NEW), own, names)
 
 
@@ -342,17 +346,19 @@ def _notes(
     task: CdcTask,
     branch: str | None,
 ) -> LedgerChange:
-    """Write what the ledger has to know; tasks write what they noted."""
-    before, at = ledger.truncated_at(), task.truncated_at
-    own = with_truncation(to_arrow(ledger.schema).empty_table(), at, before, ledger.notes)
+    """Write the changes of the ledger; tasks write their own notes."""
+    before, index = ledger.truncated_at(), task.truncated_at
+    own = with_truncation(to_arrow(ledger.schema).empty_table(), index, before, ledger.notes)
     files: tuple[DataFile, ...] = ()
     if told.notes:
         plan = ledger.notes.plan
-        places = {field.name: at for at, field in enumerate(plan.schema.fields)}
+        indices = {field.name: index for index, field in enumerate(plan.schema.fields)}
         first = PICKLED + 1
         after = first + len(plan.schema.fields) + task.keeps_row_ids
-        texts = [plain(first + places[name]) for name in plan.key_names]
-        texts += [plain(after + at) for at in range(len(ledger.schema.fields) - len(plan.keys))]
+        texts = [plain(first + indices[name]) for name in plan.key_names]
+        texts += [
+            plain(after + index) for index in range(len(ledger.schema.fields) - len(plan.keys))
+        ]
         rows = named(decided.where(sf.col(plain(SIDE)) == NOTE), texts, task.noted)
         rows = rows.repartition(max(1, ceil(told.notes / CDC.merged_rows)))
         rows = rows.sortWithinPartitions(*(column(name) for name in plan.key_names))

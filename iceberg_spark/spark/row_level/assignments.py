@@ -1,4 +1,4 @@
-"""SET col = expression: which columns of the table get which values."""
+"""Assignments (SET column = expression) to the columns of a table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class NestedValues:
-    """Values of fields inside a struct of this type, by their path in it."""
+    """New values of fields within a struct of a type, by their path."""
 
     kind: StructType
     by_path: Mapping[Path, str]
@@ -38,9 +38,9 @@ class NestedValues:
         return NestedValues(self.kind, {path: rewrite(text) for path, text in self.by_path.items()})
 
     def of(self, old: Column) -> Column:
-        """Return the struct with the new values, the old ones in its other fields.
+        """Return the struct with the new values and its other fields unchanged.
 
-        A NULL struct becomes one of NULLs beside the new values (Java: AssignmentUtils).
+        A NULL struct becomes a struct with NULL in the other fields (Java: AssignmentUtils).
         """
         return self._struct(self.kind, old, ())
 
@@ -57,7 +57,7 @@ class NestedValues:
             return expression(text)
         kind = field.field_type
         if not isinstance(kind, StructType) or not any(
-            _starts(each, path) for each in self.by_path
+            _starts(assigned_path, path) for assigned_path in self.by_path
         ):
             return old
         return self._struct(kind, old, path)
@@ -69,7 +69,7 @@ def _starts(path: Path, start: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """Values by top-level column: an expression, or fields inside of a struct by their path."""
+    """New values by top-level column: an expression, or fields within a struct by their path."""
 
     whole: Mapping[str, str]
     nested: Mapping[str, NestedValues]
@@ -77,14 +77,18 @@ class Assignments:
     @property
     def texts(self) -> tuple[str, ...]:
         """All expressions."""
-        inner = (text for each in self.nested.values() for text in each.by_path.values())
+        inner = (
+            text
+            for nested_values in self.nested.values()
+            for text in nested_values.by_path.values()
+        )
         return (*self.whole.values(), *inner)
 
     def rewritten(self, rewrite: Callable[[str], str]) -> Assignments:
         """Return the same assignments with other texts."""
         return Assignments(
             {name: rewrite(text) for name, text in self.whole.items()},
-            {name: each.rewritten(rewrite) for name, each in self.nested.items()},
+            {name: nested_values.rewritten(rewrite) for name, nested_values in self.nested.items()},
         )
 
     @property
@@ -93,7 +97,7 @@ class Assignments:
         return frozenset(self.whole) | frozenset(self.nested)
 
     def value(self, name: str, alias: str | None = None) -> Column:
-        """Return a top-level column's new value, its old one where nothing is assigned."""
+        """Return the new value of a top-level column, or its old value if nothing is assigned."""
         if name in self.whole:
             return expression(self.whole[name])
         old = column(name, alias)
@@ -101,25 +105,28 @@ class Assignments:
 
 
 def assignments(
-    schema: Schema, given: Mapping[str, str], what: str, *, case_sensitive: bool = True
+    schema: Schema, values: Mapping[str, str], what: str, *, case_sensitive: bool = True
 ) -> Assignments:
-    """Check which columns get values and match them to the table's.
+    """Match assignments to the table's columns.
 
-    Raises InvalidSchemaError for an unknown column and one that gets two values, InvalidTypeError
-    for a value that isn't SQL text, InvalidExpressionError for one with a star.
+    Raises InvalidSchemaError for an unknown column and one with two values, InvalidTypeError for a
+    value that is not SQL text, InvalidExpressionError for a value with a star.
     """
-    if not given:
+    if not values:
         raise InvalidInputError(f"{what} needs columns to set, like {{'v': 'v + 1'}}")
     whole: dict[str, str] = {}
     nested: dict[str, dict[Path, str]] = {}
-    for name, text in given.items():
+    for name, text in values.items():
         if not isinstance(text, str):
             raise InvalidTypeError(f"{what} of '{name}' must be SQL text, like '5'; got {text!r}")
         refuse_stars(f"{what} of '{name}'", text)
         first, *rest = _path(schema, name, what, case_sensitive)
         inner = tuple(rest)
         others = nested.get(first, {})
-        if first in whole or any(_starts(one, inner) or _starts(inner, one) for one in others):
+        if first in whole or any(
+            _starts(assigned_path, inner) or _starts(inner, assigned_path)
+            for assigned_path in others
+        ):
             raise InvalidSchemaError(f"{what}: column '{name}' gets a value twice")
         if rest:
             nested.setdefault(first, {})[inner] = text
@@ -133,33 +140,33 @@ def assignments(
 
 
 def _path(schema: Schema, name: str, what: str, case_sensitive: bool) -> list[str]:
-    """Return the table's own spelling of a column, struct by struct."""
+    """Return the table's spelling of a column's path."""
     fields: tuple[NestedField, ...] = schema.fields
     if any(_same(field.name, name, case_sensitive) for field in fields):
         return [_one(fields, name, name, what, case_sensitive).name]
-    found: list[str] = []
+    names: list[str] = []
     for part in quoted_parts(name) or name.split("."):
         field = _one(fields, part, name, what, case_sensitive)
-        found.append(field.name)
+        names.append(field.name)
         kind = field.field_type
         fields = kind.fields if isinstance(kind, StructType) else ()
-    return found
+    return names
 
 
 def _one(
     fields: tuple[NestedField, ...], part: str, name: str, what: str, case_sensitive: bool
 ) -> NestedField:
-    found = [field for field in fields if _same(field.name, part, case_sensitive)]
-    if len(found) == 1:
-        return found[0]
-    if found:
+    matches = [field for field in fields if _same(field.name, part, case_sensitive)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
         raise InvalidSchemaError(f"{what}: column '{name}' is ambiguous, the case differs only")
-    known = [field.name for field in fields]
+    names = [field.name for field in fields]
     raise NoSuchColumnError(
-        f"{what}: no column '{name}' in the table; there are: {listed(known)}"
-        f"{did_you_mean(part, known)}"
+        f"{what}: no column '{name}' in the table; there are: {listed(names)}"
+        f"{did_you_mean(part, names)}"
     )
 
 
-def _same(one: str, other: str, case_sensitive: bool) -> bool:
-    return one == other if case_sensitive else one.lower() == other.lower()
+def _same(first: str, second: str, case_sensitive: bool) -> bool:
+    return first == second if case_sensitive else first.lower() == second.lower()

@@ -1,4 +1,4 @@
-"""A frame of changes with what orders them and what each does; small ones as Arrow."""
+"""DataFrames of changes with their sequence and operation; small ones as Arrow tables."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ from iceberg_spark.write.cdc_placeholders import UNAVAILABLE
 def cdc_rows(
     frame: DataFrame, sequence_by: Any, deletes: Any | None, truncates: Any | None
 ) -> pa.Table | DataFrame:
-    """Return the rows of a frame with `SEQUENCE` and `OPERATION`, as Arrow where they are few.
+    """Return rows with `SEQUENCE` and `OPERATION`, as an Arrow table if they are few.
 
-    Raises InvalidInputError for a stream, InvalidExpressionError for what Spark can't resolve.
+    Raises InvalidInputError for a stream, InvalidExpressionError for an expression that Spark
+    cannot resolve.
     """
     if frame.isStreaming:
         raise InvalidInputError("The rows are a stream: apply its batches by foreachBatch")
     does = sf.lit(UPSERT)
-    for what, given, number in (
+    for what, condition, number in (
         ("apply_as_deletes", deletes, DELETE),
         ("apply_as_truncates", truncates, TRUNCATE),
     ):
-        if given is not None:
-            does = sf.when(_condition(frame, given, what), sf.lit(number)).otherwise(does)
+        if condition is not None:
+            does = sf.when(_condition(frame, condition, what), sf.lit(number)).otherwise(does)
     with spark_errors("sequence_by"):
         order = _order(frame, sequence_by).alias(SEQUENCE)
         rows = frame.select("*", order, does.cast("tinyint").alias(OPERATION))
@@ -54,56 +55,58 @@ def cdc_rows(
     return rows if few.num_rows > CDC.here_rows else few
 
 
-def _order(frame: DataFrame, given: Any) -> Column:
-    if isinstance(given, Column):
-        return given
-    if not isinstance(given, str):
-        raise InvalidTypeError(f"sequence_by must be a column or SQL text, not {given!r}")
-    return column(given) if given in frame.columns else expression(given)
+def _order(frame: DataFrame, sequence: Any) -> Column:
+    if isinstance(sequence, Column):
+        return sequence
+    if not isinstance(sequence, str):
+        raise InvalidTypeError(f"sequence_by must be a column or SQL text, not {sequence!r}")
+    return column(sequence) if sequence in frame.columns else expression(sequence)
 
 
-def _condition(frame: DataFrame, given: Any, what: str) -> Column:
-    if isinstance(given, Column):
-        return given
-    if not isinstance(given, str):
-        raise InvalidTypeError(f"{what} must be SQL text or a column, not {given!r}")
-    check_condition(frame, given, what)
-    return expression(given)
+def _condition(frame: DataFrame, condition: Any, what: str) -> Column:
+    if isinstance(condition, Column):
+        return condition
+    if not isinstance(condition, str):
+        raise InvalidTypeError(f"{what} must be SQL text or a column, not {condition!r}")
+    check_condition(frame, condition, what)
+    return expression(condition)
 
 
 @dataclass(frozen=True, slots=True)
 class CdcRows:
-    """A frame of changes with `SEQUENCE` and `OPERATION`, and the columns that go to the table."""
+    """A DataFrame of changes with `SEQUENCE` and `OPERATION`, and the columns to write."""
 
     frame: DataFrame
     columns: tuple[str, ...]
     case_sensitive: bool
 
     def changes(self) -> DataFrame:
-        """Return what goes to the table, with both columns of ours; truncations are left out."""
-        kept = self.frame.where(sf.col(OPERATION) != TRUNCATE)
+        """Return the rows to apply, with `SEQUENCE` and `OPERATION` but without truncations."""
+        changes = self.frame.where(sf.col(OPERATION) != TRUNCATE)
         left_out = (UNAVAILABLE,) if self.has_left_out else ()
-        return kept.select(*map(column, (*self.columns, *left_out, SEQUENCE, OPERATION)))
+        return changes.select(*map(column, (*self.columns, *left_out, SEQUENCE, OPERATION)))
 
     @property
     def has_left_out(self) -> bool:
-        """Whether the rows say which values the source left out."""
+        """Whether the rows list values that the source left out."""
         return has_left_out(self.frame.columns, self.columns)
 
     def given_name(self, name: str) -> str:
-        """Return what the frame calls a column of the table."""
+        """Return the DataFrame's name of a column of the table."""
         if self.case_sensitive:
             return name
-        return next(each for each in self.columns if each.lower() == name.lower())
+        return next(
+            column_name for column_name in self.columns if column_name.lower() == name.lower()
+        )
 
 
 def truncated_at(frame: DataFrame, plan: CdcPlan) -> pa.Scalar | None:
-    """Return the sequence of the latest truncation among changes, None without one."""
+    """Return the sequence of the latest truncation, None without one."""
     with spark_errors("The changes"):
-        found = frame.where(sf.col(OPERATION) == TRUNCATE).agg(
+        latest = frame.where(sf.col(OPERATION) == TRUNCATE).agg(
             sf.max(sf.col(SEQUENCE)).alias(SEQUENCE), sf.count(sf.lit(1)).alias("times")
         )
-        row: pa.Table = found.toArrow()
+        row: pa.Table = latest.toArrow()
     if not row.column("times")[0].as_py():
         return None
     return pc.max(sequences(plan, row.select([SEQUENCE])))

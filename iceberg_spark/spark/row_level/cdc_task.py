@@ -1,4 +1,4 @@
-"""What a task decides of the keys that it gets: changes, stored rows and the ledger's, in one."""
+"""The decision of a task about its keys, from changes, stored rows and rows of the ledger."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FIRST_ID = 2_147_470_000
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a task did, in rows."""
+    """The counts of a task, in rows."""
 
     gone: int = 0
     new: int = 0
@@ -59,10 +59,10 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class CdcTask:
-    """Decides what becomes of keys; pickled with the plan.
+    """Applies the changes of some keys. Spark sends it to every task.
 
-    `changes`, `stored` and `noted` are the columns of the three kinds of rows that come, which
-    follow `SIDE` side by side.
+    `changes`, `stored` and `noted` are the columns of the three kinds of input rows. They follow
+    `SIDE`.
     """
 
     notes: Notes
@@ -75,24 +75,26 @@ class CdcTask:
 
     @property
     def given(self) -> Schema:
-        """The columns of what a task gives; the table's are named by their place."""
+        """The columns of a task's output. Those of the table are named by position."""
         table = self.notes.plan.schema.fields
         ledger = self.notes.schema.fields[len(self.notes.plan.keys) :]
         kinds: list[IcebergType] = [IntegerType(), StringType(), LongType(), BinaryType()]
         kinds += [field.field_type for field in table]
         kinds += [LongType()] if self.keeps_row_ids else []
         kinds += [field.field_type for field in ledger]
-        fields = [NestedField(_FIRST_ID + at, f"c{at}", kind) for at, kind in enumerate(kinds)]
+        fields = [
+            NestedField(_FIRST_ID + index, f"c{index}", kind) for index, kind in enumerate(kinds)
+        ]
         return Schema(*fields)
 
     @property
     def kind(self) -> StructType:
-        """The type of what a task gives, for Spark."""
+        """The type of a task's output, for Spark."""
         return nullable(to_spark(self.given))
 
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield what becomes of the keys of the rows of a partition, all of which are held."""
+        """Yield the result for the keys of a partition, whose rows are held in memory."""
         try:
             parts = list(self._decided(batches))
         except InvalidInputError as error:
@@ -120,8 +122,8 @@ class CdcTask:
         yield from self._given_rows(decision, places)
 
     def _sides(self, batches: list[pa.RecordBatch]) -> list[list[pa.RecordBatch]]:
-        """Tell the three kinds of rows apart."""
-        found: list[list[pa.RecordBatch]] = [[], [], []]
+        """Split rows into the three kinds."""
+        sides_of_batches: list[list[pa.RecordBatch]] = [[], [], []]
         ends = np.cumsum([1, len(self.changes), len(self.stored), len(self.noted)])
         names = (self.changes, self.stored, self.noted)
         for batch in batches:
@@ -130,15 +132,17 @@ class CdcTask:
                 mask = sides == side
                 if mask.any():
                     own = batch.select(list(range(int(ends[side]), int(ends[side + 1]))))
-                    found[side].append(own.filter(pa.array(mask)).rename_columns(names[side]))
-        return found
+                    sides_of_batches[side].append(
+                        own.filter(pa.array(mask)).rename_columns(names[side])
+                    )
+        return sides_of_batches
 
     def _given_rows(self, decision: Decision, places: pa.Table) -> Iterator[pa.Table]:
-        gone = places.take(pa.array(np.sort(decision.gone)))
+        deleted = places.take(pa.array(np.sort(decision.gone)))
         first = PICKLED + 1
         columns = len(self.notes.plan.schema.fields) + self.keeps_row_ids
         told = Told(
-            gone.num_rows,
+            deleted.num_rows,
             decision.rows.num_rows,
             decision.notes.num_rows,
             decision.inserted,
@@ -146,31 +150,33 @@ class CdcTask:
             decision.deleted,
         )
         yield self._rows(TOLD, 1, {PICKLED: pa.array([pickled(told)], pa.binary())})
-        if gone.num_rows:
-            own = {PATH: gone.column(FILE), POSITION: gone.column(POS)}
-            yield self._rows(GONE, gone.num_rows, own)
+        if deleted.num_rows:
+            own = {PATH: deleted.column(FILE), POSITION: deleted.column(POS)}
+            yield self._rows(GONE, deleted.num_rows, own)
         if decision.rows.num_rows:
             written = dict(enumerate(decision.rows.columns, first))
             yield self._rows(NEW, decision.rows.num_rows, written)
         if decision.notes.num_rows:
             keys = len(self.notes.plan.keys)
-            by_name = {field.name: at for at, field in enumerate(self.notes.plan.schema.fields)}
+            by_name = {
+                field.name: index for index, field in enumerate(self.notes.plan.schema.fields)
+            }
             own = {
-                first + by_name[name]: decision.notes.column(at)
-                for at, name in enumerate(self.notes.plan.key_names)
+                first + by_name[name]: decision.notes.column(index)
+                for index, name in enumerate(self.notes.plan.key_names)
             }
             own |= dict(enumerate(decision.notes.columns[keys:], first + columns))
             yield self._rows(NOTE, decision.notes.num_rows, own)
 
     def _rows(self, side: int, count: int, columns: dict[int, Any]) -> pa.Table:
-        """Return rows of which some columns have values, by their places."""
+        """Return rows with values in some columns, given by position."""
         schema = to_arrow(self.given)
         columns[SIDE] = pa.array(np.full(count, side, np.int32))
-        made = [
-            columns[at].cast(field.type) if at in columns else null_column(count, field.type)
-            for at, field in enumerate(schema)
+        arrays = [
+            columns[index].cast(field.type) if index in columns else null_column(count, field.type)
+            for index, field in enumerate(schema)
         ]
-        return pa.Table.from_arrays(made, schema=schema).combine_chunks()
+        return pa.Table.from_arrays(arrays, schema=schema).combine_chunks()
 
 
 def _optional(field: NestedField) -> NestedField:
@@ -182,5 +188,5 @@ def _without(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
 
 
 def _table(schema: Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    found = list(aligned(schema, batches, AlignOptions()))
-    return pa.Table.from_batches(found, to_arrow(schema)).combine_chunks()
+    batches_of_table = list(aligned(schema, batches, AlignOptions()))
+    return pa.Table.from_batches(batches_of_table, to_arrow(schema)).combine_chunks()

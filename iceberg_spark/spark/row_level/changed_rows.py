@@ -1,4 +1,4 @@
-"""The new data files of a change: which of its rows are sent to other tasks, and how."""
+"""The new data files of a change, and how their rows are distributed to tasks."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _MODES = {
 def write_changed(
     verb: RowVerb, context: WriteContext, rows: Sequence[DataFrame]
 ) -> tuple[DataFile, ...]:
-    """Write the table's columns of rows that may belong to any partition, in one pass.
+    """Write rows that may belong to any partition, in one pass.
 
-    They go where `write.<verb>.distribution-mode`, else `write.distribution-mode` says, else
-    where rows of the table go. Rows with the columns of their lineage keep it.
+    Their distribution is `write.<verb>.distribution-mode`, else `write.distribution-mode`, else the
+    table's default. Rows with lineage columns keep their lineage.
     """
     mode, context = _asked(verb, context), _kept_lineage(context, rows)
     return _written(context, [_columns(context, frame) for frame in rows], mode)
@@ -51,41 +51,48 @@ def write_rewritten(
     verb: RowVerb,
     context: WriteContext,
     plan: ScanPlan,
-    kept: Sequence[DataFrame],
+    remaining: Sequence[DataFrame],
     moving: Sequence[DataFrame] = (),
     *,
     assigned: Collection[str] = (),
 ) -> tuple[DataFile, ...]:
-    """Write the rows of the files of `plan`, which are `kept`, and others, in one pass.
+    """Write the remaining rows of rewritten files, and new rows, in one pass.
 
-    `assigned` are columns of which kept rows may have new values. Where no property and no sort
-    order says where rows go, the tasks that read files write them anew, and only the rows of
-    `moving` are sent to a task for each partition: no more files come of it than there were,
-    each once more for each split. Not so where a file's rows may belong to several partitions:
-    it has another spec, or a column is assigned that partitions are made of.
+    Without a property and a sort order, the tasks that read files also write them, and only the
+    rows of `moving` are shuffled to a task for each partition. So there are no more files than
+    before, plus one for each split. It does not hold if a file's rows may belong to several
+    partitions: the file has another spec, or a partition column is assigned.
+
+    Args:
+        verb: the change.
+        context: how files are written.
+        plan: the rewritten files.
+        remaining: their rows that stay.
+        moving: new rows.
+        assigned: columns in which remaining rows may have new values.
     """
-    mode, context = _asked(verb, context), _kept_lineage(context, [*kept, *moving])
-    kept = [_columns(context, frame) for frame in kept]
+    mode, context = _asked(verb, context), _kept_lineage(context, [*remaining, *moving])
+    remaining = [_columns(context, frame) for frame in remaining]
     moving = [_columns(context, frame) for frame in moving]
     if mode is None and not is_sortable(context) and _lie_by_partition(context, plan, assigned):
         schema = context.schema
         keys = arrangement(context, None, lambda field_id: table_column(schema, field_id)).keys
         moving = [frame.repartition(*keys) if keys else frame for frame in moving]
         mode = "none"
-    return _written(context, [*kept, *moving], mode)
+    return _written(context, [*remaining, *moving], mode)
 
 
 def _kept_lineage(context: WriteContext, frames: Sequence[DataFrame]) -> WriteContext:
-    """Return the context that writes row ids where some of the rows have them."""
+    """Return a context that writes row ids if some of the rows have them."""
     some = any(ROW_ID.name in frame.columns for frame in frames)
     return keeping_lineage(context) if some else context
 
 
 def _columns(context: WriteContext, frame: DataFrame) -> DataFrame:
-    """Return the columns that are written; new rows have no lineage yet."""
+    """Return the columns to write; new rows have no lineage yet."""
     names = [field.name for field in context.schema.fields]
-    given = frame.columns
-    missing = [name for name in LINEAGE_NAMES if name in names and name not in given]
+    frame_columns = frame.columns
+    missing = [name for name in LINEAGE_NAMES if name in names and name not in frame_columns]
     if missing:
         frame = frame.withColumns({name: sf.lit(None).cast("bigint") for name in missing})
     return picked(frame, names)
@@ -101,7 +108,7 @@ def _written(
 
 
 def _asked(verb: RowVerb, context: WriteContext) -> str | None:
-    """Return the mode that the table's properties name for a verb, None for none."""
+    """Return the distribution mode that table properties give a verb, None without one."""
     for name in (_MODES.get(verb.mode.verb), WRITE_DISTRIBUTION_MODE):
         if name is not None and name in context.properties:
             return text_property(context.properties, name)

@@ -1,4 +1,4 @@
-"""Conditions over frames, and Spark's errors about expressions and values as ours."""
+"""Conditions over DataFrames, and Spark's errors about expressions and values as IcebergError."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _VALUE_ERRORS = ("ArithmeticException", "NumberFormatException", "DateTimeExcept
 
 
 def check_condition(frame: DataFrame, condition: str, what: str) -> None:
-    """Refuse what Spark can't resolve over a frame, what is no boolean, and what is random.
+    """Refuse a condition that Spark cannot resolve, that is not boolean, or that is random.
 
-    Spark's analysis tells: only deterministic expressions may join. Raises
+    Spark's analyzer checks it: only deterministic expressions may join. Raises
     InvalidExpressionError.
     """
     session = frame.sparkSession
@@ -41,7 +41,7 @@ def check_condition(frame: DataFrame, condition: str, what: str) -> None:
 
 @contextmanager
 def spark_errors(what: str) -> Iterator[None]:
-    """Raise Spark's errors about expressions and values as ours, said of `what`."""
+    """Raise Spark's errors about expressions and values as errors about `what`."""
     try:
         yield
     except (AnalysisException, ParseException) as error:
@@ -62,7 +62,7 @@ def _analysis_error(error: AnalysisException, what: str) -> InvalidExpressionErr
 
 
 def _says(error: AnalysisException, condition: str) -> bool:
-    """Return whether an error is of a condition (or ends its name).
+    """Return whether an error has a condition, or one that ends with a name.
 
     Over Connect an error with a long plan in its message comes without its condition.
     """

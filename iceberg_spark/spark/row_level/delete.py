@@ -1,4 +1,4 @@
-"""DELETE on Spark: any deterministic expression, copy-on-write and merge-on-read."""
+"""DELETE with Spark: any deterministic condition, copy-on-write and merge-on-read."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from iceberg_spark.spark.row_level.changed_rows import write_rewritten
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
+from iceberg_spark.spark.row_level.rows_per_target_file import rows_by_file
 from iceberg_spark.spark.row_level.target_rows import (
     PLACE,
     empty_frame,
@@ -32,7 +33,6 @@ from iceberg_spark.spark.row_level.target_rows import (
     rows_frame,
     typed_columns,
 )
-from iceberg_spark.spark.row_level.touched_files import rows_by_file
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.context import WriteContext
@@ -49,9 +49,8 @@ def delete_on_spark(
 ) -> PlannedChange:
     """Return the change that deletes the rows for which the condition is true.
 
-    Files that the part of the condition known to the core proves to match whole are not opened.
-    `target` is what has been planned and proved, of a condition that the core knows wholly.
-    Raises InvalidExpressionError.
+    Files of which metadata proves that all rows match are not opened. `target` is the plan of a
+    condition that was proved completely. Raises InvalidExpressionError.
     """
     condition = clock(context.schema.column_names)(
         text_of(delete_filter, "delete_filter", context.schema)
@@ -71,19 +70,19 @@ def delete_on_spark(
             prove=exact,
             pruned_by=variants_in(verb, condition, verb.names.target),
         )
-    whole = dropped(target, verb.io)
+    whole_files = dropped(target, verb.io)
     if not len(target.plan):
-        return PlannedChange(whole, row_filter)
+        return PlannedChange(whole_files, row_filter)
     with spark_errors(f"delete_filter '{condition}'"):
         change = _changed(verb, context, target, condition, spark)
-    return PlannedChange(_both(whole, change), row_filter)
+    return PlannedChange(_both(whole_files, change), row_filter)
 
 
-def _both(whole: RowChange, rest: RowChange) -> RowChange:
-    deleted = whole.counts.deleted + rest.counts.deleted
+def _both(whole_files: RowChange, rest: RowChange) -> RowChange:
+    deleted = whole_files.counts.deleted + rest.counts.deleted
     return replace(
         rest,
-        removed_data=(*whole.removed_data, *rest.removed_data),
+        removed_data=(*whole_files.removed_data, *rest.removed_data),
         counts=ChangedRows(deleted=deleted),
     )
 
@@ -107,7 +106,7 @@ def _changed(
 def rewritten_on_spark(
     verb: RowVerb, context: WriteContext, target: Target, condition: str, spark: SparkSession
 ) -> RowChange:
-    """Return the change that takes matching rows out by rewriting files, whatever the mode is."""
+    """Return the change that removes matching rows by rewriting files, in both modes."""
     change = _rewritten(verb, context, target, condition, spark)
     return _both(dropped(target, verb.io), change)
 
@@ -137,8 +136,8 @@ def _kept(
         return ()
     plan = all_rows(only_files(target.plan, paths))
     carried = lineage_names(context)
-    every = rows_frame(verb.metadata, plan, spark, metadata_columns=carried)
-    rows = named(every, verb.names.target)
+    all_rows_of_files = rows_frame(verb.metadata, plan, spark, metadata_columns=carried)
+    rows = named(all_rows_of_files, verb.names.target)
     stays = rows.where(~sf.coalesce(expression(condition), sf.lit(False)))
     return write_rewritten(verb, context, plan, [stays])
 
@@ -150,7 +149,7 @@ def matching(
     spark: SparkSession,
     metadata_columns: tuple[str, ...],
 ) -> DataFrame:
-    """Return where the matching rows lie; only the columns of the condition are read."""
+    """Return the positions of matching rows; only the columns of the condition are read."""
     columns = columns_in(target.context.table_schema, [condition])
     rows = rows_frame(
         verb.metadata, target.plan, spark, columns=columns, metadata_columns=metadata_columns

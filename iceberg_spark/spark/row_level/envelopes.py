@@ -1,4 +1,4 @@
-"""Frames of Kafka's records as frames of changes; streams too."""
+"""DataFrames and streams of Kafka records as changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from iceberg_spark.write.limits import MESSAGES
 
 @dataclass(frozen=True, slots=True)
 class UnwrapTask:
-    """What each task runs; pickled with the plan."""
+    """The function of every task: it converts messages to changes."""
 
     how: Unwrapping
 
@@ -37,7 +37,7 @@ class UnwrapTask:
 
 @dataclass(frozen=True, slots=True)
 class NewFieldsTask:
-    """Finds the columns that the schema lacks in each task's messages; pickled with the plan."""
+    """The function of every task: it finds columns in messages that the schema lacks."""
 
     how: Unwrapping
 
@@ -51,8 +51,8 @@ class NewFieldsTask:
 def new_fields_of(frame: DataFrame, how: Unwrapping) -> list[str]:
     """Return the Connect fields of columns that messages have and the schema lacks, as JSON.
 
-    All messages are read: a column may be in the last of them only. Raises InvalidInputError for a
-    stream, whose columns are set before it runs.
+    It reads all messages, because only the last one may have a column. Raises InvalidInputError for
+    a stream, whose columns are set before it runs.
     """
     if frame.isStreaming:
         raise InvalidInputError(
@@ -71,7 +71,7 @@ def unwrapped_frame(frame: DataFrame, how: Unwrapping) -> DataFrame:
 
 
 def message_sample(frame: DataFrame) -> pa.Table:
-    """Return some messages. Raises InvalidInputError for a stream, which shows none."""
+    """Return some messages. Raises InvalidInputError for a stream."""
     if frame.isStreaming:
         raise InvalidInputError("The rows are a stream: say which columns they hold by schema=")
     sample: pa.Table = frame.select(*needed(frame.columns)).limit(MESSAGES.sample).toArrow()

@@ -1,4 +1,4 @@
-"""What a clock says in the expressions of one change: the same in every pass over the rows."""
+"""One moment for all clocks in the expressions of a change, in every pass over its rows."""
 
 from __future__ import annotations
 
@@ -31,12 +31,16 @@ def clock(
     moment: int | None = None,
     queried: Collection[str] = BARE,
 ) -> Callable[[str], str]:
-    """Return a function that puts a moment into SQL texts, in place of `current_timestamp()`.
+    """Return a function that replaces `current_timestamp()` and the like in SQL texts by a moment.
 
-    `columns` are names that an expression may use, `queried` those that queries may; where these
-    aren't known, words without parentheses stay there. `moment` is in us since the epoch, now if
-    it isn't given. Spark takes the time anew for each query, and a change makes several. A text
-    that is no SQL stays as it is: Spark says what is wrong with it.
+    Spark reads the clock for each query, and a change runs several. A text that is not SQL stays
+    unchanged: Spark reports its error.
+
+    Args:
+        columns: names that an expression may refer to, which are not clocks without parentheses.
+        moment: microseconds since the epoch, None for now.
+        queried: names that subqueries may refer to. By default, clocks without parentheses stay
+            there.
     """
     now = time.time_ns() // 1000 if moment is None else moment
     named = {name.lower() for name in columns}
@@ -47,43 +51,43 @@ def clock(
             tokens = _grammar.Spark4().tokenize(text)
         except _errors.SqlglotError:
             return text
-        done, at = "", 0
+        result, copied_to = "", 0
         inside = _in_queries(tokens)
-        for place, token in enumerate(tokens):
-            end = _end_of_clock(text, tokens, place, of_queries if inside[place] else named)
+        for index, token in enumerate(tokens):
+            end = _end_of_clock(text, tokens, index, of_queries if inside[index] else named)
             if end is not None:
-                done += text[at : token.start] + _CLOCKS[token.text.lower()].format(now)
-                at = end
-        return done + text[at:]
+                result += text[copied_to : token.start] + _CLOCKS[token.text.lower()].format(now)
+                copied_to = end
+        return result + text[copied_to:]
 
     return stamped
 
 
-def _end_of_clock(text: str, tokens: Sequence[Any], place: int, named: set[str]) -> int | None:
-    """Return where the call of a clock that starts with a token ends, None for all else."""
-    token = tokens[place]
+def _end_of_clock(text: str, tokens: Sequence[Any], index: int, named: set[str]) -> int | None:
+    """Return the end of a clock's call that starts with a token, None for other tokens."""
+    token = tokens[index]
     name = token.text.lower()
-    before = tokens[place - 1].text if place else ""
-    after = [each.text for each in tokens[place + 1 : place + 3]]
+    before = tokens[index - 1].text if index else ""
+    after = [following.text for following in tokens[index + 1 : index + 3]]
     quoted = text[token.start : token.end + 1] != token.text
     if name not in _CLOCKS or quoted or before == ".":
         return None
     if after == ["(", ")"]:
-        return int(tokens[place + 2].end) + 1
+        return int(tokens[index + 2].end) + 1
     is_bare = name in BARE and name not in named and after[:1] not in (["("], ["."])
     return int(token.end) + 1 if is_bare else None
 
 
 def _in_queries(tokens: Sequence[Any]) -> list[bool]:
-    """Return of each token whether it stands in a query."""
-    found, opened = [], [False]
-    for place, token in enumerate(tokens):
+    """Return for each token whether it is in a subquery."""
+    are_in_query, opened = [], [False]
+    for index, token in enumerate(tokens):
         word = token.text.upper()
-        if word in _QUERIES and (place == 0 or tokens[place - 1].text == "("):
+        if word in _QUERIES and (index == 0 or tokens[index - 1].text == "("):
             opened[-1] = True
         elif word == "(":
             opened.append(opened[-1])
         elif word == ")" and len(opened) > 1:
             opened.pop()
-        found.append(opened[-1])
-    return found
+        are_in_query.append(opened[-1])
+    return are_in_query

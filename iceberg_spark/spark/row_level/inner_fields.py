@@ -1,7 +1,7 @@
-"""The fields inside of columns that are stored, matched to the table's as Spark matches them.
+"""Nested fields of stored columns, matched to the table's as Spark matches them.
 
-`DataFrame.to` casts what is stored, and finds fields in structs by name: those that the rows lack
-become NULL, those that the table lacks are dropped. Nothing of that may happen unsaid.
+`DataFrame.to` finds fields in structs by name: it fills missing ones with NULL and drops others.
+The functions here raise an error instead.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ from iceberg_spark.spec.nearest import listed
 _Spelt: TypeAlias = Callable[[str], str]
 
 
-def with_inner_names(rows: DataFrame, wanted: Sequence[StructField]) -> DataFrame:
-    """Return rows whose fields inside of columns have the table's names, place by place.
+def with_inner_names(rows: DataFrame, table_fields: Sequence[StructField]) -> DataFrame:
+    """Return rows whose nested fields have the names of the table's, by position.
 
-    `wanted` are the table's columns, one for each of the rows'. Raises InvalidSchemaError naming a
-    struct that has more or fewer fields.
+    `table_fields` are the table's columns, one for each column of the rows. Raises
+    InvalidSchemaError naming a struct that has more or fewer fields.
     """
-    if not _any_struct(wanted):
+    if not _any_struct(table_fields):
         return rows
-    given = rows.schema.fields
+    row_fields = rows.schema.fields
     kinds = [
-        _named(one.dataType, field.dataType, field.name)
-        for one, field in zip(given, wanted, strict=True)
+        _named(row_field.dataType, field.dataType, field.name)
+        for row_field, field in zip(row_fields, table_fields, strict=True)
     ]
-    if all(kind == one.dataType for kind, one in zip(kinds, given, strict=True)):
+    if all(kind == row_field.dataType for kind, row_field in zip(kinds, row_fields, strict=True)):
         return rows
     # A struct is cast to another by the places of its fields.
-    made = [
-        sf.col(plain(place)) if kind == one.dataType else sf.col(plain(place)).cast(kind)
-        for place, (kind, one) in enumerate(zip(kinds, given, strict=True))
+    columns = [
+        sf.col(plain(index)) if kind == row_field.dataType else sf.col(plain(index)).cast(kind)
+        for index, (kind, row_field) in enumerate(zip(kinds, row_fields, strict=True))
     ]
-    return renamed(by_position(rows).select(*made), rows.columns)
+    return renamed(by_position(rows).select(*columns), rows.columns)
 
 
-def check_inner_names(rows: DataFrame, wanted: Sequence[StructField]) -> None:
-    """Refuse rows with other fields inside of a column than the table has; their order is free.
+def check_inner_names(rows: DataFrame, table_fields: Sequence[StructField]) -> None:
+    """Refuse rows whose nested fields differ from the table's; their order is free.
 
-    `wanted` are the table's columns, one for each of the rows'. Raises InvalidSchemaError naming
-    the fields that are missing or too many.
+    `table_fields` are the table's columns, one for each column of the rows. Raises
+    InvalidSchemaError naming the fields that are missing or not in the table.
     """
-    for path, given, kind, spelt in _structs_of(rows, wanted):
-        missing = [f"'{path}.{name}'" for name in _lacking(given, kind, spelt)]
+    for path, row_type, kind, spelt in _structs_of(rows, table_fields):
+        missing = [f"'{path}.{name}'" for name in _lacking(row_type, kind, spelt)]
         if missing:
             raise InvalidSchemaError(
-                f"The rows lack the fields {listed(missing)}: they have {_names(given)} in "
+                f"The rows lack the fields {listed(missing)}: they have {_names(row_type)} in "
                 f"'{path}'; give all of its fields, NULL where there is no value"
             )
-        extra = [f"'{path}.{name}'" for name in _lacking(kind, given, spelt)]
+        extra = [f"'{path}.{name}'" for name in _lacking(kind, row_type, spelt)]
         if extra:
             raise InvalidSchemaError(
                 f"The table has no fields {listed(extra)}: it has {_names(kind)} in '{path}'"
@@ -65,50 +65,52 @@ def check_inner_names(rows: DataFrame, wanted: Sequence[StructField]) -> None:
 
 
 def _structs_of(
-    rows: DataFrame, wanted: Sequence[StructField]
+    rows: DataFrame, table_fields: Sequence[StructField]
 ) -> Iterator[tuple[str, StructType, StructType, _Spelt]]:
-    """Yield the structs of rows and table that belong together, and how names are looked up."""
-    if not _any_struct(wanted):
+    """Yield corresponding structs of rows and table, and how their names are compared."""
+    if not _any_struct(table_fields):
         return
     spelt: _Spelt = str if is_case_sensitive(rows.sparkSession) else str.lower
-    for one, field in zip(rows.schema.fields, wanted, strict=True):
-        for path, given, kind in _pairs(one.dataType, field.dataType, field.name, spelt):
-            yield path, given, kind, spelt
+    for row_field, field in zip(rows.schema.fields, table_fields, strict=True):
+        for path, row_type, kind in _pairs(row_field.dataType, field.dataType, field.name, spelt):
+            yield path, row_type, kind, spelt
 
 
 def _pairs(
-    given: DataType, wanted: DataType, path: str, spelt: _Spelt
+    row_type: DataType, table_type: DataType, path: str, spelt: _Spelt
 ) -> Iterator[tuple[str, StructType, StructType]]:
-    match given, wanted:
+    match row_type, table_type:
         case StructType(), StructType():
-            yield path, given, wanted
-            found = {spelt(field.name): field.dataType for field in given.fields}
-            for field in wanted.fields:
-                inner = found.get(spelt(field.name))
+            yield path, row_type, table_type
+            inner_types = {spelt(field.name): field.dataType for field in row_type.fields}
+            for field in table_type.fields:
+                inner = inner_types.get(spelt(field.name))
                 if inner is not None:
                     yield from _pairs(inner, field.dataType, f"{path}.{field.name}", spelt)
         case ArrayType(), ArrayType():
-            yield from _pairs(given.elementType, wanted.elementType, f"{path}.element", spelt)
+            yield from _pairs(
+                row_type.elementType, table_type.elementType, f"{path}.element", spelt
+            )
         case MapType(), MapType():
-            yield from _pairs(given.keyType, wanted.keyType, f"{path}.key", spelt)
-            yield from _pairs(given.valueType, wanted.valueType, f"{path}.value", spelt)
+            yield from _pairs(row_type.keyType, table_type.keyType, f"{path}.key", spelt)
+            yield from _pairs(row_type.valueType, table_type.valueType, f"{path}.value", spelt)
         case _:
             return
 
 
 def _lacking(struct: StructType, other: StructType, spelt: _Spelt) -> list[str]:
-    """Return the names of another struct's fields that a struct has not."""
-    known = {spelt(name) for name in struct.names}
-    return [name for name in other.names if spelt(name) not in known]
+    """Return the names of another struct's fields that a struct lacks."""
+    own_names = {spelt(name) for name in struct.names}
+    return [name for name in other.names if spelt(name) not in own_names]
 
 
 def _any_struct(fields: Iterable[StructField]) -> bool:
-    """Return whether there is a struct in a column: else nothing needs to be asked of Spark."""
+    """Return whether a column is a struct or contains one."""
     return any(has_struct(field.dataType) for field in fields)
 
 
 def has_struct(kind: DataType) -> bool:
-    """Return whether a type is a struct or has one in it."""
+    """Return whether a type is a struct or contains one."""
     match kind:
         case StructType():
             return True
@@ -124,35 +126,35 @@ def _names(struct: StructType) -> str:
     return f"({listed(struct.names)})"
 
 
-def _named(given: DataType, wanted: DataType, path: str) -> DataType:
-    """Return a type with the names of another one's fields; types themselves are others' matter."""
-    match given, wanted:
+def _named(row_type: DataType, table_type: DataType, path: str) -> DataType:
+    """Return a type with the field names of another one."""
+    match row_type, table_type:
         case StructType(), StructType():
-            if len(given.fields) != len(wanted.fields):
+            if len(row_type.fields) != len(table_type.fields):
                 raise InvalidSchemaError(
-                    f"Column '{path}' has the fields {_names(wanted)} in the table, and the rows "
-                    f"have {_names(given)} there; fields are matched by position"
+                    f"Column '{path}' has the fields {_names(table_type)} in the table, and the "
+                    f"rows have {_names(row_type)} there; fields are matched by position"
                 )
-            pairs = zip(given.fields, wanted.fields, strict=True)
+            pairs = zip(row_type.fields, table_type.fields, strict=True)
             return StructType(
                 [
                     StructField(
                         field.name,
-                        _named(one.dataType, field.dataType, f"{path}.{field.name}"),
-                        one.nullable,
-                        one.metadata,
+                        _named(row_field.dataType, field.dataType, f"{path}.{field.name}"),
+                        row_field.nullable,
+                        row_field.metadata,
                     )
-                    for one, field in pairs
+                    for row_field, field in pairs
                 ]
             )
         case ArrayType(), ArrayType():
-            element = _named(given.elementType, wanted.elementType, f"{path}.element")
-            return ArrayType(element, given.containsNull)
+            element = _named(row_type.elementType, table_type.elementType, f"{path}.element")
+            return ArrayType(element, row_type.containsNull)
         case MapType(), MapType():
             return MapType(
-                _named(given.keyType, wanted.keyType, f"{path}.key"),
-                _named(given.valueType, wanted.valueType, f"{path}.value"),
-                given.valueContainsNull,
+                _named(row_type.keyType, table_type.keyType, f"{path}.key"),
+                _named(row_type.valueType, table_type.valueType, f"{path}.value"),
+                row_type.valueContainsNull,
             )
         case _:
-            return given
+            return row_type

@@ -1,7 +1,7 @@
-"""Whether the order of a frame's rows is that of its input, so that they may be numbered.
+"""Numbers of rows in their input order, if their order is known.
 
-Rows are numbered by partition and place in it. After a shuffle they arrive in whatever order
-blocks were fetched, and a number says nothing about which of two rows is the later.
+Rows are numbered by partition and position. After a shuffle they arrive in the order in which
+blocks were fetched, so that a number does not tell which of two rows is later.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ _RDD_SCAN = "Scan ExistingRDD"
 
 
 def numbered(frame: DataFrame) -> DataFrame:
-    """Return a frame with its rows numbered in their input order, before any shuffle.
+    """Return a DataFrame with its rows numbered in their input order, before any shuffle.
 
-    Raises InvalidInputError for a frame that was shuffled itself, and over Connect for one whose
-    plan does not show whether it was.
+    Raises InvalidInputError if its rows were shuffled, and over Connect if the plan does not show
+    whether they were.
     """
-    found = frame.selectExpr("*", f"monotonically_increasing_id() AS {SEQUENCE}")
-    plan = physical_plan(found)
+    with_sequence = frame.selectExpr("*", f"monotonically_increasing_id() AS {SEQUENCE}")
+    plan = physical_plan(with_sequence)
     if _SHUFFLE.search(plan):
         raise InvalidInputError(
             "The rows of the frame were shuffled (its plan has an Exchange), so their order is no "
             "longer that of the input: pass order_by=[...], columns that say which row of a key "
             "is the last"
         )
-    if _RDD_SCAN in plan and _rdd_may_be_shuffled(found):
+    if _RDD_SCAN in plan and _rdd_may_be_shuffled(with_sequence):
         raise InvalidInputError(
             "Whether the rows of the frame were shuffled can't be told from its plan, which reads "
             "an RDD: pass order_by=[...], columns that say which row of a key is the last"
         )
-    return found
+    return with_sequence
 
 
 def _rdd_may_be_shuffled(frame: DataFrame) -> bool:
-    """Look at the lineage of the RDDs below a frame; over Connect nobody can."""
+    """Return whether the RDDs below a DataFrame may be shuffled; over Connect they may."""
     below = lineage(frame)
     return below is None or _SHUFFLED_RDD.search(below) is not None

@@ -1,4 +1,4 @@
-"""Rows that several passes look at, and that are the same in each."""
+"""Rows that several passes read, which are the same in each."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from iceberg_spark.spark.session.classic_session import is_connect
 
 @contextmanager
 def kept_rows(frame: DataFrame, *, apart: bool = True) -> Iterator[DataFrame]:
-    """Keep what a frame gives while the block runs, in Spark's storage memory and on disk beyond.
+    """Persist a DataFrame while the block runs, in Spark's storage memory and on disk.
 
-    Kept `apart` it shares nothing with another frame of the same plan, which may end first. Over
-    Connect each pass analyses a plan anew, with other random numbers and samples, and does not
-    find what is kept of it: there it is run at once, and held until nobody refers to it.
+    With `apart` it shares nothing with another DataFrame of the same plan, which may end first.
+    Over Connect each pass analyzes a plan again, with other random numbers, and does not find
+    persisted rows. There it is checkpointed, and held until nothing refers to it.
     """
     if is_connect(frame.sparkSession):
         yield frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
         return
     own = frame.select("*", sf.lit(uuid.uuid4().hex).alias(RUN)) if apart else frame
-    kept = own.persist(StorageLevel.MEMORY_AND_DISK)
+    persisted = own.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        yield kept.drop(RUN) if apart else kept
+        yield persisted.drop(RUN) if apart else persisted
     finally:
-        kept.unpersist()
+        persisted.unpersist()

@@ -1,4 +1,4 @@
-"""Numbers by which the driver or tasks carry a row-level change out."""
+"""Limits of row-level changes in the driver and in tasks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""MERGE on Spark: its joins find what changes, our writers and commits do it.
+"""MERGE with Spark's joins.
 
-The target is never joined whole where less will do: a narrow pass over the columns that ON and
-the conditions use finds the rows that change, and only those are read in full.
+The full target is joined only if necessary: a first pass over the columns of ON and of the
+conditions finds the rows that change, and only those are read in full.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from iceberg_spark.spark.row_level.conditions import check_condition, spark_erro
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
 from iceberg_spark.spark.row_level.limits import ROW_LEVEL
-from iceberg_spark.spark.row_level.made_rows import made_rows
 from iceberg_spark.spark.row_level.merge_clauses import Clauses, matched_clauses
+from iceberg_spark.spark.row_level.merge_output import merge_output
 from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
 from iceberg_spark.spark.row_level.own_names import (
     CLAUSE,
@@ -56,8 +56,8 @@ from iceberg_spark.write.lineage import lineage_names
 
 
 @dataclass(frozen=True, slots=True)
-class Merging:
-    """One run of a merge: target, source and clauses; frames that it keeps go with it."""
+class MergeExecution:
+    """One run of a merge. The DataFrames that it persists are released with it."""
 
     verb: RowVerb
     context: WriteContext
@@ -70,32 +70,32 @@ class Merging:
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """The metadata columns that rows which are written anew bring along."""
+        """The metadata columns that rewritten rows keep."""
         return lineage_names(self.context)
 
     @property
     def row_id(self) -> tuple[str, ...]:
-        """Of these the one that rows with new values keep."""
+        """Those of them that rows with new values keep."""
         return self.lineage[:1]
 
     def source_row(self) -> Column:
-        """Return the number of the source's row."""
+        """Return the number of the source row."""
         return column(SOURCE_ROW, self.clauses.names.source)
 
     def target(
         self, plan: ScanPlan, columns: Sequence[str] | None, places: Sequence[str]
     ) -> DataFrame:
-        """Return rows of the target by its name."""
-        made = rows_frame(
+        """Return rows of the target under its name."""
+        rows = rows_frame(
             self.verb.metadata, plan, self.spark, columns=columns, metadata_columns=places
         )
-        return named(made, self.clauses.names.target)
+        return named(rows, self.clauses.names.target)
 
     def keys(self) -> DataFrame:
-        """Return the columns of the source that ON may use, and the rows' numbers, by its name."""
+        """Return the columns of the source that ON uses, and the row numbers, under its name."""
         names = names_in(self.source.rows.columns, [self.on])
-        wanted = [column(name, self.clauses.names.source) for name in names]
-        keys = self.source.rows.select(*wanted, self.source_row())
+        key_columns = [column(name, self.clauses.names.source) for name in names]
+        keys = self.source.rows.select(*key_columns, self.source_row())
         if (
             self.source.count * ROW_LEVEL.key_bytes * (1 + len(names)) // 2
             <= ROW_LEVEL.broadcast_bytes
@@ -104,9 +104,9 @@ class Merging:
         return named(keys, self.clauses.names.source)
 
     def met(self, places: Sequence[str], *, values: bool) -> DataFrame:
-        """Return the target rows that a source row matches, with the clause they met.
+        """Return the target rows that match a source row, with the clause that they meet.
 
-        With `values` the columns that the clauses' values use are there as well.
+        With `values` they also have the columns that the values of the clauses use.
         """
         clauses = self.clauses.of(Kind.MATCHED)
         decided = any(clause.condition is not None for clause in clauses)
@@ -116,14 +116,14 @@ class Merging:
         return joined.withColumn(CLAUSE, self.clauses.number(Kind.MATCHED))
 
     def unmatched_targets(self, places: Sequence[str], *, values: bool) -> DataFrame:
-        """Return the target rows without a source row that a by-source clause is about."""
+        """Return the target rows without a source row that meet a by-source clause."""
         rows = self.target(self.plan, self._used(Kind.BY_SOURCE, values=values), places)
         alone = settled(rows.join(self.keys(), expression(self.on), "left_anti"))
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.BY_SOURCE))
         return met.where(sf.col(CLAUSE) > 0)
 
     def _used(self, kind: Kind, *, values: bool) -> Sequence[str] | None:
-        """Return the target's columns that the clauses of a kind use, None for all."""
+        """Return the target columns that the clauses of a kind use, None for all."""
         clauses = self.clauses.of(kind)
         if values and any(clause.keeps_columns for clause in clauses):
             return None
@@ -131,39 +131,39 @@ class Merging:
         return columns_in(self.context.schema, texts)
 
     def inserts(self, matched: DataFrame) -> list[DataFrame]:
-        """Return the rows that not-matched clauses make; `matched` has the numbers that are not."""
+        """Return the rows of not-matched clauses; `matched` has the other source row numbers."""
         if not self.clauses.of(Kind.NOT_MATCHED):
             return []
         numbers = matched.select(sf.col(SOURCE_ROW).alias(MATCHED_ROW))
         same = self.source_row() == sf.col(MATCHED_ROW)
         alone = settled(self.source.rows.join(numbers, same, "left_anti"))
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.NOT_MATCHED))
-        return [made_rows(self.clauses, met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])]
+        return [merge_output(self.clauses, met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])]
 
     def with_row_ids(self, rows: DataFrame, matched: DataFrame) -> DataFrame:
-        """Return rows of the source, with the row ids of the target rows that they match.
+        """Return source rows with the row ids of the target rows that they match.
 
-        `matched` has both; a source row comes once for each target row, or once.
+        A source row comes once for each target row that it matches, or once.
         """
         met = matched.select(sf.col(SOURCE_ROW).alias(MATCHED_ROW), *self.row_id)
         return rows.join(met, self.source_row() == sf.col(MATCHED_ROW), "left")
 
     def keep(self, frame: DataFrame) -> DataFrame:
-        """Keep what a frame gives for several passes, in Spark's storage memory and on disk."""
+        """Persist a DataFrame for several passes."""
         return self.kept.enter_context(kept_rows(frame, apart=False))
 
 
-def prepared(
+def prepare_merge(
     verb: RowVerb,
     context: WriteContext,
     source: MergeSource,
     on: str,
-    given: Sequence[MergeClause],
+    merge_clauses: Sequence[MergeClause],
     spark: SparkSession,
 ) -> tuple[DataFrame, str, Clauses]:
-    """Check all that Spark and the table can tell before anything is read.
+    """Check a merge before anything is read.
 
-    Returns the source, ON and the clauses, with one time for all clocks in them. Raises
+    Returns the source, ON and the clauses, with one moment for all clocks in them. Raises
     InvalidExpressionError, InvalidSchemaError, InvalidInputError naming the clause.
     """
     require_types(context.schema, "a merge")
@@ -175,7 +175,7 @@ def prepared(
     condition = stamped(text_of(on, "on"))
     clauses = matched_clauses(
         context.schema,
-        given,
+        merge_clauses,
         frame.columns,
         case_sensitive=verb.case_sensitive,
         rewrite=stamped,
@@ -193,19 +193,19 @@ def prepared(
     for kind, side in sides.items():
         with spark_errors(f"'{kind}'"):
             met = side.withColumn(CLAUSE, clauses.number(kind))
-            made_rows(clauses, met, [kind]).schema  # noqa: B018 (Spark looks the values up)
+            merge_output(clauses, met, [kind]).schema  # noqa: B018 (Spark looks the values up)
     return frame, condition, clauses
 
 
 def target_filter(verb: RowVerb, on: str, clauses: Clauses, source: Source) -> Unbound | None:
-    """Return the predicate of all target rows that the merge can reach, None for any.
+    """Return the predicate of all target rows that the merge can change, None for any.
 
-    The conjuncts of ON about the target only and the ranges of the source's keys; by-source
-    clauses reach what their own conditions say.
+    It has the conditions of ON on the target and the ranges of the source's keys; by-source clauses
+    add their own conditions.
     """
     name = clauses.names.target
-    found, _ = conjuncts(on, name, verb.dialect)
-    parts = [part for part in found if binds(verb, part)]
+    conditions, _ = conjuncts(on, name, verb.dialect)
+    parts = [part for part in conditions if binds(verb, part)]
     if source.ranges is not None and binds(verb, source.ranges):
         parts.append(source.ranges)
     matched = all_of(parts)
@@ -215,12 +215,12 @@ def target_filter(verb: RowVerb, on: str, clauses: Clauses, source: Source) -> U
         reached.append(None if condition is None else usable_filter(verb, condition, name)[0])
     if any(part is None for part in reached):
         return None
-    known = [part for part in reached if part is not None]
-    return known[0] if len(known) == 1 else Or(tuple(known))
+    filters = [part for part in reached if part is not None]
+    return filters[0] if len(filters) == 1 else Or(tuple(filters))
 
 
 def target_variants(verb: RowVerb, on: str, clauses: Clauses) -> VariantFilter | None:
-    """Return what ON says of fields of the target's variants, None where others are reached too."""
+    """Return what ON requires of the target's variants, None if other rows can change too."""
     if clauses.of(Kind.BY_SOURCE):
         return None
     return variants_in(verb, on, clauses.names.target)

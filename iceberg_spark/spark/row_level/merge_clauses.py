@@ -1,4 +1,4 @@
-"""The clauses of a MERGE: which one a row meets, and the rows that come of it."""
+"""The clauses of a MERGE: which one a row meets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from iceberg_spark.spec.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause matched to the table's columns; `number` is its place among all, from 1."""
+    """A clause matched to the table's columns; `number` is its position, from 1."""
 
     number: int
     kind: Kind
@@ -31,21 +31,21 @@ class Clause:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All SQL in it."""
+        """The SQL texts of the clause."""
         own = () if self.condition is None else (self.condition,)
         return own if self.values is None else (*own, *self.values.texts)
 
     @property
     def keeps_columns(self) -> bool:
-        """Whether a row that it makes has columns of the row before."""
+        """Whether its rows keep columns of the old row."""
         return self.does is Does.UPDATE and self.values is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """All clauses of a MERGE into a table of `schema`; `sources` are the source's column names.
+    """The clauses of a MERGE into a table; `sources` are the names of the source's columns.
 
-    `names` is what their texts call the target and the source.
+    `names` are the names of target and source in their texts.
     """
 
     schema: Schema
@@ -54,19 +54,19 @@ class Clauses:
     names: Names = MERGE_NAMES
 
     def of(self, *kinds: Kind) -> tuple[Clause, ...]:
-        """Return the clauses of these kinds in order."""
+        """Return the clauses of some kinds in order."""
         return tuple(clause for clause in self.every if clause.kind in kinds)
 
     @property
     def is_upsert(self) -> bool:
-        """True for exactly UPDATE * and INSERT *, both unconditional."""
+        """Whether the clauses are exactly UPDATE * and INSERT *, without conditions."""
         plain = [(c.kind, c.does) for c in self.every if not c.texts and c.values is None]
-        wanted = {(Kind.MATCHED, Does.UPDATE), (Kind.NOT_MATCHED, Does.INSERT)}
-        return len(plain) == len(self.every) == 2 and set(plain) == wanted
+        upsert = {(Kind.MATCHED, Does.UPDATE), (Kind.NOT_MATCHED, Does.INSERT)}
+        return len(plain) == len(self.every) == 2 and set(plain) == upsert
 
     @property
     def checks_cardinality(self) -> bool:
-        """False where nothing is done to matched rows, or all of them just go (as Spark says)."""
+        """Whether a target row must match one source row: not if all matched rows go or stay."""
         match self.of(Kind.MATCHED):
             case ():
                 return False
@@ -76,9 +76,9 @@ class Clauses:
                 return True
 
     def ignores_unmet_rows(self, on: str) -> bool:
-        """Whether rows that no clause changes could as well be missing from the target.
+        """Whether the target could lack the rows that no clause changes, without a difference.
 
-        Not where a row of the source that meets one of them would be inserted without it.
+        That does not hold if a source row that matches one of them would be inserted without it.
         """
         inserts = bool(self.of(Kind.NOT_MATCHED))
         every_match = any(c.condition is None for c in self.of(Kind.MATCHED))
@@ -87,27 +87,27 @@ class Clauses:
 
     @property
     def assigned(self) -> frozenset[str]:
-        """The columns to which clauses that update give values."""
+        """The columns that update clauses assign."""
         every = frozenset(field.name for field in self.schema.fields)
         updates = [clause.values for clause in self.every if clause.does is Does.UPDATE]
         return frozenset().union(*(every if v is None else v.columns for v in updates))
 
     def number(self, kind: Kind) -> Column:
         """Return the number of the first clause of a kind whose condition holds, 0 for none."""
-        made = sf.lit(0)
+        number = sf.lit(0)
         for clause in reversed(self.of(kind)):
             if clause.condition is None:
-                made = sf.lit(clause.number)
+                number = sf.lit(clause.number)
             else:
-                made = sf.when(expression(clause.condition), clause.number).otherwise(made)
-        return made
+                number = sf.when(expression(clause.condition), clause.number).otherwise(number)
+        return number
 
     def numbers(self, does: Does) -> list[int]:
-        """Return the numbers of the clauses that do this."""
+        """Return the numbers of the clauses with an action."""
         return [clause.number for clause in self.every if clause.does is does]
 
     def action(self) -> Column:
-        """Return what happens to a row of the target by the clause that it met."""
+        """Return the action on a target row by the clause that it met."""
         met = sf.col(CLAUSE)
         return (
             sf.when(met.isin(self.numbers(Does.UPDATE)), UPDATE)
@@ -119,7 +119,7 @@ class Clauses:
 
 def matched_clauses(
     schema: Schema,
-    given: Sequence[MergeClause],
+    merge_clauses: Sequence[MergeClause],
     source_columns: Sequence[str],
     *,
     case_sensitive: bool,
@@ -131,16 +131,16 @@ def matched_clauses(
     Raises InvalidSchemaError naming a column that one of them lacks, InvalidInputError for a
     merge without clauses.
     """
-    if not given:
+    if not merge_clauses:
         raise InvalidInputError("The merge has no clause: add one, like when_matched_update_all()")
-    check_order(given)
-    all_columns = {c.does for c in given if c.values is None} - {Does.DELETE}
+    check_order(merge_clauses)
+    all_columns = {c.does for c in merge_clauses if c.values is None} - {Does.DELETE}
     sources = {}
     if all_columns:
         fills = Does.UPDATE not in all_columns
         sources = _by_name(schema, source_columns, case_sensitive, fills=fills)
-    made = []
-    for number, clause in enumerate(given, start=1):
+    matched = []
+    for number, clause in enumerate(merge_clauses, start=1):
         values = None
         if clause.values is not None:
             values = assignments(schema, clause.values, clause.name, case_sensitive=case_sensitive)
@@ -151,35 +151,35 @@ def matched_clauses(
                 )
             values = values.rewritten(rewrite)
         condition = None if clause.condition is None else rewrite(clause.condition)
-        made.append(Clause(number, clause.kind, clause.does, condition, values))
-    return Clauses(schema, tuple(made), sources, names)
+        matched.append(Clause(number, clause.kind, clause.does, condition, values))
+    return Clauses(schema, tuple(matched), sources, names)
 
 
 def _by_name(
     schema: Schema, source_columns: Sequence[str], case_sensitive: bool, *, fills: bool
 ) -> dict[str, str]:
-    """Return the source's column for each of the table's.
+    """Return the source column for each column of the table.
 
-    With `fills`, where rows are only inserted, those that have a write default may be missing.
+    With `fills`, if rows are only inserted, columns with a write default may be missing.
     """
 
     def spelled(name: str) -> str:
         return name if case_sensitive else name.lower()
 
-    given: dict[str, list[str]] = {}
+    names_by_key: dict[str, list[str]] = {}
     for name in source_columns:
-        given.setdefault(spelled(name), []).append(name)
-    found = {}
+        names_by_key.setdefault(spelled(name), []).append(name)
+    source_of = {}
     for field in schema.fields:
-        same = given.get(spelled(field.name), [])
+        same = names_by_key.get(spelled(field.name), [])
         if not same and fills and field.write_default is not None:
             continue
         if len(same) != 1:
-            known = ", ".join(source_columns)
+            columns = ", ".join(source_columns)
             lacks = "lacks" if not same else "has more than one"
             raise InvalidSchemaError(
                 f"The source {lacks} column '{field.name}', which all-columns clauses take by "
-                f"name; it has: {known}"
+                f"name; it has: {columns}"
             )
-        found[field.name] = same[0]
-    return found
+        source_of[field.name] = same[0]
+    return source_of

@@ -1,4 +1,4 @@
-"""MERGE by position deletes and new rows, and by rewriting the files that hold changed rows."""
+"""MERGE by position deletes and new rows (merge-on-read), or by rewriting files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from iceberg_spark.row_level.target_files import all_rows, only_files, target_fi
 from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import spark_errors
-from iceberg_spark.spark.row_level.made_rows import made_rows
-from iceberg_spark.spark.row_level.merge import Merging, prepared, target_filter, target_variants
+from iceberg_spark.spark.row_level.merge import (
+    MergeExecution,
+    target_filter,
+    target_variants,
+)
+from iceberg_spark.spark.row_level.merge_output import merge_output
 from iceberg_spark.spark.row_level.merge_source import MergeSource, read_once
 from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE, SOURCE_ROW
 from iceberg_spark.spark.row_level.position_deletes import (
@@ -41,15 +45,15 @@ def merge_on_spark(
     context: WriteContext,
     source: MergeSource,
     on: str,
-    given: Sequence[MergeClause],
+    merge_clauses: Sequence[MergeClause],
     spark: SparkSession,
 ) -> PlannedChange:
     """Return the change that a MERGE makes.
 
-    Raises InvalidInputError for a target row that several source rows match, for a value that
-    its column can't hold, and for what `prepared` finds.
+    Raises InvalidInputError for a target row that matches several source rows and for a value that
+    its column cannot hold, and what `prepare_merge` raises.
     """
-    frame, on, clauses = prepared(verb, context, source, on, given, spark)
+    frame, on, clauses = prepare_merge(verb, context, source, on, merge_clauses, spark)
     given_names = clauses.names
     with (
         spark_errors("The merge"),
@@ -60,18 +64,18 @@ def merge_on_spark(
         target = target_files(
             verb.metadata, verb.io, row_filter, verb.target_options, pruned_by=reached
         )
-        work = Merging(verb, context, on, clauses, rows, target.plan, spark)
+        work = MergeExecution(verb, context, on, clauses, rows, target.plan, spark)
         with work.kept:
             change = _by_position(work) if verb.mode.merge_on_read else _rewritten(work)
     return PlannedChange(change, row_filter, after_deletes=clauses.ignores_unmet_rows(on))
 
 
-def _by_position(work: Merging) -> RowChange:
+def _by_position(work: MergeExecution) -> RowChange:
     change = _upsert_by_position(work) if work.clauses.is_upsert else None
     return _any_by_position(work) if change is None else change
 
 
-def _deletes(work: Merging, rows: DataFrame) -> Written:
+def _deletes(work: MergeExecution, rows: DataFrame) -> Written:
     mode = work.verb.mode
     writer = DeletesWriter(work.context, work.verb.metadata.partition_specs, mode.granularity)
     unique = work.clauses.checks_cardinality
@@ -93,10 +97,10 @@ def _rows(files: Sequence[DataFile]) -> int:
     return sum(file.record_count for file in files)
 
 
-def _upsert_by_position(work: Merging) -> RowChange | None:
-    """UPDATE * and INSERT *: each source row is written once, and the rows it matches go.
+def _upsert_by_position(work: MergeExecution) -> RowChange | None:
+    """Apply UPDATE * and INSERT *: write each source row once and delete the rows it matches.
 
-    No wide join is needed. None where a source row matches several target rows.
+    It needs no wide join. Returns None if a source row matches several target rows.
     """
     met = work.met((*PLACE, *work.row_id), values=False)
     rows = work.source.rows
@@ -110,39 +114,39 @@ def _upsert_by_position(work: Merging) -> RowChange | None:
     return _with_deletes(gone, write_changed(work.verb, work.context, [new]))
 
 
-def _source_rows(work: Merging, rows: DataFrame) -> DataFrame:
-    """Return rows of the source as INSERT * makes them, with the row ids that they have."""
+def _source_rows(work: MergeExecution, rows: DataFrame) -> DataFrame:
+    """Return source rows as INSERT * writes them, with row ids of matched rows."""
     (insert,) = work.clauses.of(Kind.NOT_MATCHED)
     met = rows.withColumn(CLAUSE, sf.lit(insert.number))
-    return made_rows(work.clauses, met, [Kind.NOT_MATCHED], work.row_id)
+    return merge_output(work.clauses, met, [Kind.NOT_MATCHED], work.row_id)
 
 
-def _any_by_position(work: Merging) -> RowChange:
+def _any_by_position(work: MergeExecution) -> RowChange:
     clauses = work.clauses
     places = (*PLACE, *work.row_id)
     met = work.met(places, values=True)
-    made = made_rows(clauses, met, [Kind.MATCHED], [*places, SOURCE_ROW])
-    matched = work.keep(made)
+    merged = merge_output(clauses, met, [Kind.MATCHED], [*places, SOURCE_ROW])
+    matched = work.keep(merged)
     changed = [matched]
     if clauses.of(Kind.BY_SOURCE):
         alone = work.unmatched_targets(places, values=True)
-        changed.append(work.keep(made_rows(clauses, alone, [Kind.BY_SOURCE], places)))
-    gone = Written()
+        changed.append(work.keep(merge_output(clauses, alone, [Kind.BY_SOURCE], places)))
+    written = Written()
     if clauses.of(Kind.MATCHED, Kind.BY_SOURCE):
         rows = [frame.select(*PLACE, clauses.action()) for frame in changed]
-        gone = _deletes(work, rows[0] if len(rows) == 1 else rows[0].unionByName(rows[1]))
+        written = _deletes(work, rows[0] if len(rows) == 1 else rows[0].unionByName(rows[1]))
     updates = clauses.numbers(Does.UPDATE)
     new: list[DataFrame] = []
-    if updates and gone.updated:
+    if updates and written.updated:
         # Frames of kinds that only delete have no rows to write.
         with_rows = [f for f in changed if work.context.schema.fields[0].name in f.columns]
         new = [frame.where(sf.col(CLAUSE).isin(updates)) for frame in with_rows]
     files = write_changed(work.verb, work.context, [*new, *work.inserts(matched)])
-    return _with_deletes(gone, files)
+    return _with_deletes(written, files)
 
 
-def _rewritten(work: Merging) -> RowChange:
-    """Rewrite the files that hold rows which change; a first narrow pass finds them."""
+def _rewritten(work: MergeExecution) -> RowChange:
+    """Rewrite the files with rows that change; a first narrow pass finds them."""
     clauses = work.clauses
     places = (*PLACE, *work.row_id)
     matched = work.keep(work.met(places, values=False).select(*places, SOURCE_ROW, CLAUSE))
@@ -158,14 +162,14 @@ def _rewritten(work: Merging) -> RowChange:
         new, inserted = _upserted(work, matched, updated)
     else:
         new, inserted = _inserted(work, matched)
-    kept: list[DataFrame] = []
+    remaining: list[DataFrame] = []
     if len(plan) and clauses.is_upsert:
         target = work.target(plan, None, work.lineage)
-        kept.append(target.join(work.keys(), expression(work.on), "left_anti"))
+        remaining.append(target.join(work.keys(), expression(work.on), "left_anti"))
     elif len(plan):
-        kept.append(_changed_rows(work, work.target(plan, None, work.lineage)))
+        remaining.append(_changed_rows(work, work.target(plan, None, work.lineage)))
     assigned = () if clauses.is_upsert else clauses.assigned
-    files = write_rewritten(work.verb, work.context, plan, kept, new, assigned=assigned)
+    files = write_rewritten(work.verb, work.context, plan, remaining, new, assigned=assigned)
     return RowChange(
         added_data=files,
         removed_data=tuple(data_file(task) for task in plan),
@@ -173,8 +177,8 @@ def _rewritten(work: Merging) -> RowChange:
     )
 
 
-def _upserted(work: Merging, matched: DataFrame, hits: int) -> tuple[list[DataFrame], int]:
-    """Return the rows that UPDATE * and INSERT * make, and how many are inserted.
+def _upserted(work: MergeExecution, matched: DataFrame, hits: int) -> tuple[list[DataFrame], int]:
+    """Return the rows of UPDATE * and INSERT *, and the number of inserted ones.
 
     A source row that matches several target rows comes once for each of them.
     """
@@ -185,14 +189,14 @@ def _upserted(work: Merging, matched: DataFrame, hits: int) -> tuple[list[DataFr
     return [_source_rows(work, rows)], work.source.count - distinct
 
 
-def _inserted(work: Merging, matched: DataFrame) -> tuple[list[DataFrame], int]:
-    """Return the rows that not-matched clauses make, and how many."""
-    made = [work.keep(frame) for frame in work.inserts(matched)]
-    return made, sum(frame.count() for frame in made)
+def _inserted(work: MergeExecution, matched: DataFrame) -> tuple[list[DataFrame], int]:
+    """Return the rows of not-matched clauses, and their number."""
+    inserts = [work.keep(frame) for frame in work.inserts(matched)]
+    return inserts, sum(frame.count() for frame in inserts)
 
 
-def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
-    """Return all rows of rewritten files as the clauses leave them."""
+def _changed_rows(work: MergeExecution, target: DataFrame) -> DataFrame:
+    """Return all rows of rewritten files after the clauses."""
     clauses, on = work.clauses, expression(work.on)
     by_source = clauses.number(Kind.BY_SOURCE)
     if not clauses.of(Kind.MATCHED):
@@ -213,14 +217,14 @@ def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
     return _numbered_anew(work, changed)
 
 
-def _applied(work: Merging, rows: DataFrame, kind: Kind) -> DataFrame:
-    """Return target rows as the clauses of a kind leave them; all other rows are unchanged."""
+def _applied(work: MergeExecution, rows: DataFrame, kind: Kind) -> DataFrame:
+    """Return target rows after the clauses of a kind; other rows are unchanged."""
     gone = sf.col(CLAUSE).isin(work.clauses.numbers(Does.DELETE))
-    return made_rows(work.clauses, rows.where(~gone), [kind], work.lineage, old=True)
+    return merge_output(work.clauses, rows.where(~gone), [kind], work.lineage, old=True)
 
 
-def _numbered_anew(work: Merging, rows: DataFrame) -> DataFrame:
-    """Return rows without the number of the last update where a clause updates them."""
+def _numbered_anew(work: MergeExecution, rows: DataFrame) -> DataFrame:
+    """Return rows without a last updated sequence number if a clause updates them."""
     if not work.lineage:
         return rows
     name = LAST_UPDATED_SEQUENCE_NUMBER.name
@@ -229,7 +233,7 @@ def _numbered_anew(work: Merging, rows: DataFrame) -> DataFrame:
 
 
 def _touched(changed: DataFrame, *, unique: bool) -> Mapping[str, Any]:  # a Spark row each
-    """Return the files with rows that change, and how many; raises when a row comes twice."""
+    """Return the files with rows that change, and their counts. Raises if a row matches twice."""
     action = sf.col(ACTION)
     by_row = changed.groupBy(FILE, POS).agg(
         sf.count(sf.lit(1)).alias("times"), sf.max(action).alias(ACTION)
@@ -239,9 +243,9 @@ def _touched(changed: DataFrame, *, unique: bool) -> Mapping[str, Any]:  # a Spa
         sf.count_if(action == DELETE).alias("deleted"),
         sf.min(sf.when(sf.col("times") > 1, sf.col(POS))).alias("twice"),
     )
-    found = {row[FILE]: row for row in counted.collect()}
+    rows_by_file = {row[FILE]: row for row in counted.collect()}
     if unique:
-        for path, row in found.items():
+        for path, row in rows_by_file.items():
             if row["twice"] is not None:
                 raise twice_error(path, row["twice"])
-    return {path: row for path, row in found.items() if row["updated"] or row["deleted"]}
+    return {path: row for path, row in rows_by_file.items() if row["updated"] or row["deleted"]}

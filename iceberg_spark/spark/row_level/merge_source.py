@@ -1,4 +1,4 @@
-"""The source of a MERGE: read once, numbered, and what its keys say about the target."""
+"""The source of a MERGE: read once and numbered, with the ranges of its keys."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MergeSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Data
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows of a merge's source, kept by Spark (memory, then local disk), by its name.
+    """The persisted rows of a merge's source, under its name.
 
-    Rows are numbered in `SOURCE_ROW`. `ranges` holds the predicate that every target row which
-    can match has to pass, None where the keys don't say.
+    Rows are numbered in `SOURCE_ROW`. `ranges` is the predicate of target rows that can match, None
+    if the keys give none.
     """
 
     rows: DataFrame
@@ -42,7 +42,7 @@ class Source:
 
 
 def as_frame(source: MergeSource, spark: SparkSession) -> DataFrame:
-    """Return the source as a frame. Raises InvalidTypeError, InvalidSchemaError."""
+    """Return the source as a DataFrame. Raises InvalidTypeError, InvalidSchemaError."""
     if isinstance(source, DataFrame):
         frame = source
     else:
@@ -64,36 +64,38 @@ def read_once(
     dialect: Dialect = SPARK,
     names: Names = MERGE_NAMES,
 ) -> Iterator[Source]:
-    """Keep the source's rows while the block runs, so that each pass sees the same ones.
+    """Persist the source while the block runs, so that each pass reads the same rows.
 
-    Spark holds them in its storage memory and spills to local disk beyond.
+    Spark holds them in its storage memory and spills to local disk.
     """
-    target, given = str(names.target), str(names.source)
+    target, source_name = str(names.target), str(names.source)
     numbered = source.select("*", sf.monotonically_increasing_id().alias(SOURCE_ROW))
-    with kept_rows(numbered) as kept:
-        yield _measured(kept.alias(given), equalities(on, target, given, dialect), schema)
+    with kept_rows(numbered) as persisted:
+        yield _measured(
+            persisted.alias(source_name), equalities(on, target, source_name, dialect), schema
+        )
 
 
 def _measured(rows: DataFrame, keys: Sequence[Equality], schema: Schema) -> Source:
     """Count the rows and find the ranges of their keys, in the pass that reads them."""
     usable = [(key, kind) for key in keys if (kind := range_type(schema, key.column))]
     sides = [
-        made
-        for place, (key, _) in enumerate(usable)
-        for made in (
-            sf.min(expression(key.other)).alias(f"low{place}"),
-            sf.max(expression(key.other)).alias(f"high{place}"),
-            sf.count_if(sf.isnull(expression(key.other))).alias(f"nulls{place}"),
+        aggregate
+        for index, (key, _) in enumerate(usable)
+        for aggregate in (
+            sf.min(expression(key.other)).alias(f"low{index}"),
+            sf.max(expression(key.other)).alias(f"high{index}"),
+            sf.count_if(sf.isnull(expression(key.other))).alias(f"nulls{index}"),
         )
     ]
-    found = rows.agg(sf.count(sf.lit(1)).alias("rows"), *sides).toArrow()
-    count = int(found.column("rows")[0].as_py())
+    measured = rows.agg(sf.count(sf.lit(1)).alias("rows"), *sides).toArrow()
+    count = int(measured.column("rows")[0].as_py())
     parts: list[Unbound] = []
-    for place, (key, kind) in enumerate(usable):
-        low, high = found.column(f"low{place}"), found.column(f"high{place}")
+    for index, (key, kind) in enumerate(usable):
+        low, high = measured.column(f"low{index}"), measured.column(f"high{index}")
         if not compares(low.type, kind):
             continue
-        with_nulls = key.null_safe and found.column(f"nulls{place}")[0].as_py() > 0
+        with_nulls = key.null_safe and measured.column(f"nulls{index}")[0].as_py() > 0
         part = key_range(key.column, low[0], high[0], with_nulls=with_nulls)
         if part is not None:
             parts.append(part)

@@ -1,4 +1,4 @@
-"""A condition without the subqueries in it, for what Spark allows around them only."""
+"""Conditions without their subqueries, where Spark allows no subquery."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from iceberg_spark.expr.grammar import grammar
 
 
 def without_subqueries(text: str) -> str:
-    """Return an expression with NULL for each subquery that stands for a value."""
+    """Return an expression with NULL in place of each scalar subquery."""
     tokens = grammar(SPARK)().tokenize(text)
-    pieces, at = [], 0
-    for place, (token, following) in enumerate(pairwise(tokens)):
-        before = tokens[place - 1].text.upper() if place else ""
+    pieces, copied_to = [], 0
+    for index, (token, following) in enumerate(pairwise(tokens)):
+        before = tokens[index - 1].text.upper() if index else ""
         is_query = following.text.upper() in ("SELECT", "WITH") and token.text == "("
-        if not is_query or before in ("IN", "EXISTS") or token.start < at:
+        if not is_query or before in ("IN", "EXISTS") or token.start < copied_to:
             continue
-        end = _closing(tokens, place)
-        pieces += [text[at : token.start], "(NULL)"]
-        at = end
-    return "".join([*pieces, text[at:]])
+        end = _closing(tokens, index)
+        pieces += [text[copied_to : token.start], "(NULL)"]
+        copied_to = end
+    return "".join([*pieces, text[copied_to:]])
 
 
-def _closing(tokens: Sequence[Token], place: int) -> int:
-    """Return where the text of a bracket that opens at this token ends."""
+def _closing(tokens: Sequence[Token], index: int) -> int:
+    """Return the end of the text in brackets that opens at a token."""
     depth = 0
-    for token in tokens[place:]:
+    for token in tokens[index:]:
         depth += (token.text == "(") - (token.text == ")")
         if depth == 0:
             break

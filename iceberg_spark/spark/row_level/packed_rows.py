@@ -1,6 +1,6 @@
-"""Rows of data files packed by the task that found them: one row for each file travels on.
+"""Positions packed by the task that found them, so that one row for each file is shuffled.
 
-A path of a hundred characters beside each position is most of what would be shuffled and sorted.
+A path of a hundred characters next to each position would be most of the shuffled bytes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 
 @dataclass(frozen=True, slots=True)
 class PackTask:
-    """What each task runs; pickled with the plan. The first column is the path."""
+    """The function of every task. The first column is the path."""
 
     numbers: Parcel[Mapping[str, int]]
 
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield packed rows. Raises KeyError for a file that is none of the targets."""
+        """Yield packed rows. Raises KeyError for a file that is not a target."""
         numbers = self.numbers.opened()
         held: list[pa.RecordBatch] = []
         count = 0
@@ -76,8 +76,8 @@ def _bytes(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=_OPTIONS) as stream:
         stream.write_table(rows)
-    made: bytes = sink.getvalue().to_pybytes()
-    return made
+    stream_bytes: bytes = sink.getvalue().to_pybytes()
+    return stream_bytes
 
 
 def unpacked(data: pa.Buffer) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Rows of data files as bits that Spark sets itself: no row goes through Python."""
+"""Positions of rows as bitmaps that Spark builds: no row passes through Python."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ _BITS = 15
 
 
 def mark_rows(rows: DataFrame, *, unique: bool) -> list[tuple[str, PositionSet]] | None:
-    """Return the positions of a frame's rows by file.
+    """Return the positions of a DataFrame's rows by file.
 
-    `rows` has the columns `_file` and `_pos`. With `unique`, None when a row comes twice. Tasks
-    and driver hold a bit for each row of the files, or some KiB for each file.
+    `rows` has the columns `_file` and `_pos`. With `unique`, returns None if a row comes twice.
+    Tasks and driver hold a bit for each row of the files, or some KiB for each file.
     """
-    place = sf.col(POS)
-    marks = rows.groupBy(sf.col(FILE).alias("file"), sf.shiftright(place, _BITS).alias("part")).agg(
-        sf.bitmap_construct_agg(place.bitwiseAND(sf.lit((1 << _BITS) - 1))).alias("bits"),
+    position = sf.col(POS)
+    marks = rows.groupBy(
+        sf.col(FILE).alias("file"), sf.shiftright(position, _BITS).alias("part")
+    ).agg(
+        sf.bitmap_construct_agg(position.bitwiseAND(sf.lit((1 << _BITS) - 1))).alias("bits"),
         sf.count("*").alias("rows"),
     )
-    found = marks.toArrow().sort_by([("file", "ascending"), ("part", "ascending")])
-    files = list(_files(found))
-    positions = sum(each.count for _, each in files)
-    if unique and positions != sum(found.column("rows").to_pylist()):
+    bitmaps = marks.toArrow().sort_by([("file", "ascending"), ("part", "ascending")])
+    files = list(_files(bitmaps))
+    positions = sum(positions_of_file.count for _, positions_of_file in files)
+    if unique and positions != sum(bitmaps.column("rows").to_pylist()):
         return None
     return files
 
@@ -38,10 +40,12 @@ def mark_rows(rows: DataFrame, *, unique: bool) -> list[tuple[str, PositionSet]]
 def _files(marks: pa.Table) -> Iterator[tuple[str, PositionSet]]:
     names = marks.column("file").to_pylist()
     first = marks.column("part").to_numpy() << (_BITS - 6)
-    places = first[:, None] + np.arange(1 << (_BITS - 6))
+    word_indices = first[:, None] + np.arange(1 << (_BITS - 6))
     bits = b"".join(marks.column("bits").to_pylist())
-    words = np.frombuffer(bits, "<u8").reshape(places.shape)
-    starts = [at for at, name in enumerate(names) if at == 0 or name != names[at - 1]]
+    words = np.frombuffer(bits, "<u8").reshape(word_indices.shape)
+    starts = [index for index, name in enumerate(names) if index == 0 or name != names[index - 1]]
     for start, end in zip(starts, [*starts[1:], len(names)], strict=False):
-        kept = PositionSet.from_words(places[start:end].ravel(), words[start:end].ravel())
-        yield names[start], kept
+        positions = PositionSet.from_words(
+            word_indices[start:end].ravel(), words[start:end].ravel()
+        )
+        yield names[start], positions

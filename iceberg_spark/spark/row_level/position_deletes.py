@@ -1,10 +1,10 @@
-"""Position deletes written by Spark's tasks: rows that are gone, by file and position.
+"""Position deletes written by Spark's tasks.
 
 The tasks that find the rows pack the positions of each data file (see `packed_rows`), or mark them
-where nothing but the place is to be known (see `position_bits`). Of small tables the driver gathers
-these and writes the deletes; of others one task does so for each file (or partition, as the
-granularity says), and nothing else is shuffled. A task holds the positions of one such group; as
-deletion vectors, those of one data file.
+if only positions are needed (see `position_bits`). For small tables the driver collects them and
+writes the deletes. For others, one task writes those of each file, or of each partition with that
+granularity. Nothing else is shuffled. A task holds the positions of one such group; with deletion
+vectors, those of one data file.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ _Group: TypeAlias = list[tuple[FileScanTask, _Rows]]
 
 @dataclass(slots=True)
 class Written:
-    """What tasks wrote: files in and out, data files aimed at, rows by action.
+    """The results of tasks: written and replaced files, referenced data files, rows by action.
 
-    `source_rows` are the rows of a merge's source that met a row, a set for each file, and
-    `source_hits` how often they did. `twice` is the place of a row that came more than once.
+    `source_rows` are the rows of a merge's source that matched, a set for each file, and
+    `source_hits` their number of matches. `twice` is the position of a row that came more than
+    once.
     """
 
     files: list[DataFile] = field(default_factory=list)
@@ -66,7 +67,7 @@ class Written:
     twice: tuple[str, int] | None = None
 
     def add(self, other: Written) -> None:
-        """Count another task's work in."""
+        """Add the results of another task."""
         self.files += other.files
         self.replaced += other.replaced
         self.referenced += other.referenced
@@ -78,18 +79,21 @@ class Written:
 
     @property
     def distinct_source_rows(self) -> int:
-        """The number of rows of a merge's source that met some row."""
+        """The number of source rows that matched."""
         return PositionSet.union(self.source_rows).count
 
 
 def write_deletes(
     rows: DataFrame, targets: Sequence[FileScanTask], writer: DeletesWriter, *, unique: bool = True
 ) -> Written:
-    """Write the position deletes of the rows of a frame with the columns `_file` and `_pos`.
+    """Write the position deletes of the rows of a DataFrame with the columns `_file` and `_pos`.
 
-    `__action` says what happens to a row (without it: deleted), `__source_row` which row of a
-    merge's source met it. With `unique` a row that comes twice raises InvalidInputError, without
-    it counts once. `targets` are the data files that may occur; they travel with the function.
+    Args:
+        rows: `__action` is the action on a row, by default a deletion. `__source_row` is the row
+            of a merge's source that matches it.
+        targets: the data files that may occur, which Spark sends to the tasks.
+        writer: how deletes are written.
+        unique: raise InvalidInputError for a row that comes twice, instead of counting it once.
     """
     named = {task.file_path: task for task in targets}
     numbers = _numbers(named, "file" if writer.makes_vectors else writer.granularity)
@@ -104,8 +108,8 @@ def write_deletes(
             parts = _written_here(_gathered(rows, numbers, unique=unique), work, named, numbers)
         for part in parts:
             total.add(part)
-        kept = [file.file_path for file in total.files]
-        remove_other_attempts(io, context, kept, outlive=False)
+        paths = [file.file_path for file in total.files]
+        remove_other_attempts(io, context, paths, outlive=False)
     except BaseException:
         remove_aborted(io, context)
         raise
@@ -115,14 +119,14 @@ def write_deletes(
 
 
 def _packed(rows: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
-    kept = [each for each in (FILE, POS, ACTION, SOURCE_ROW) if each in rows.columns]
-    return map_plain_names(rows.select(*kept), PackTask(parcel(numbers)), PACKED)
+    columns = [name for name in (FILE, POS, ACTION, SOURCE_ROW) if name in rows.columns]
+    return map_plain_names(rows.select(*columns), PackTask(parcel(numbers)), PACKED)
 
 
 def _gathered(
     rows: DataFrame, numbers: Mapping[str, int], *, unique: bool
 ) -> Iterable[tuple[str, _Rows]]:
-    """Return the rows on the driver, by file and position."""
+    """Return the rows by file and position, on the driver."""
     if ACTION not in rows.columns and SOURCE_ROW not in rows.columns:
         marked = mark_rows(rows, unique=unique)
         if marked is not None:
@@ -150,8 +154,8 @@ def _written_by_tasks(
     targets: Mapping[str, FileScanTask],
     numbers: Mapping[str, int],
 ) -> Iterable[Written]:
-    wanted = int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    tasks = max(1, min(wanted, len(set(numbers.values()))))
+    partitions = int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    tasks = max(1, min(partitions, len(set(numbers.values()))))
     together = packed.repartitionById(tasks, sf.col("number") % tasks)
     # By the bytes of the path, as readers expect, and so does Spark sort text.
     ordered = together.sortWithinPartitions("number", "file")
@@ -159,12 +163,12 @@ def _written_by_tasks(
 
 
 def _numbers(targets: Mapping[str, FileScanTask], granularity: str) -> dict[str, int]:
-    """Number the files, or with granularity "partition" the partitions that they lie in."""
-    found: dict[Hashable, int] = {}
+    """Number the files, or with granularity "partition" their partitions."""
+    numbers: dict[Hashable, int] = {}
     return {
-        path: found.setdefault(
+        path: numbers.setdefault(
             path if granularity == "file" else (task.spec_id, partition_key(task.partition)),
-            len(found),
+            len(numbers),
         )
         for path, task in targets.items()
     }
@@ -180,13 +184,13 @@ def twice_error(path: str, position: int) -> InvalidInputError:
 
 @dataclass(frozen=True, slots=True)
 class _DeletesTask:
-    """What each task runs; pickled with the plan."""
+    """The function of every task."""
 
     work: _DeletesWork
     targets: Parcel[Mapping[str, FileScanTask]]
 
     def written(self, batches: Iterable[pa.RecordBatch]) -> Written:
-        """Write the deletes of the files whose packed rows arrive, sorted."""
+        """Write the deletes of files from packed rows that are sorted by file."""
         targets = self.targets.opened()
         if self.work.writer.makes_vectors:
             return self.work.written((targets[path], rows) for path, rows in _files(batches))
@@ -200,7 +204,7 @@ class _DeletesTask:
 
 @dataclass(frozen=True, slots=True)
 class _DeletesWork:
-    """Writes the deletes of files that lie together, group by group."""
+    """Writes the deletes of files, group by group."""
 
     writer: DeletesWriter
     unique: bool
@@ -208,9 +212,9 @@ class _DeletesWork:
     def groups(
         self, files: Iterable[tuple[str, _Rows]], targets: Mapping[str, FileScanTask]
     ) -> Iterator[_Group]:
-        """Yield the files that one call of the writer takes: one, or those of a partition.
+        """Yield the files of one call of the writer: one file, or those of a partition.
 
-        Files of a partition come one after the other.
+        Files of a partition are adjacent.
         """
         group: _Group = []
         for path, rows in files:
@@ -222,40 +226,40 @@ class _DeletesWork:
         if group:
             yield group
 
-    def _together(self, one: FileScanTask, other: FileScanTask) -> bool:
-        if self.writer.granularity != "partition" or one.spec_id != other.spec_id:
+    def _together(self, first: FileScanTask, second: FileScanTask) -> bool:
+        if self.writer.granularity != "partition" or first.spec_id != second.spec_id:
             return False
-        return partition_key(one.partition) == partition_key(other.partition)
+        return partition_key(first.partition) == partition_key(second.partition)
 
     def written(self, group: Iterable[tuple[FileScanTask, _Rows]]) -> Written:
-        """Write the deletes of a group; none when a row comes twice where none may.
+        """Write the deletes of a group; none if a row comes twice where it must not.
 
-        Deletion vectors are written while the files of the group come.
+        Deletion vectors are written while the files of the group arrive.
         """
-        done = Written()
+        result = Written()
         io = self.writer.context.io
 
-        def found() -> Iterator[tuple[FileScanTask, PositionSet]]:
+        def deleted_rows() -> Iterator[tuple[FileScanTask, PositionSet]]:
             for target, rows in group:
-                gone = _gone(rows, target.file_path, done, unique=self.unique)
-                if done.twice is not None:
+                positions = _gone(rows, target.file_path, result, unique=self.unique)
+                if result.twice is not None:
                     return
-                if not gone.is_empty:
-                    done.referenced.append(target.file_path)
-                    yield target, gone
+                if not positions.is_empty:
+                    result.referenced.append(target.file_path)
+                    yield target, positions
 
-        some = found() if self.writer.makes_vectors else list(found())
-        new = NewDeletes() if done.twice is not None else self.writer.write(io, some, task_id())
-        if done.twice is not None:
+        some = deleted_rows() if self.writer.makes_vectors else list(deleted_rows())
+        new = NewDeletes() if result.twice is not None else self.writer.write(io, some, task_id())
+        if result.twice is not None:
             remove_written(io, [file.file_path for file in new.written])
-            return done
-        done.files += new.written
-        done.replaced += new.replaced
-        return done
+            return result
+        result.files += new.written
+        result.replaced += new.replaced
+        return result
 
 
 def _gone(rows: _Rows, path: str, done: Written, *, unique: bool) -> PositionSet:
-    """Return the positions of a file that go, and count them."""
+    """Return the positions of a file to delete, and count them."""
     if isinstance(rows, PositionSet):
         done.deleted += rows.count
         return rows
@@ -278,7 +282,7 @@ def _gone(rows: _Rows, path: str, done: Written, *, unique: bool) -> PositionSet
 
 
 def _files(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the rows of one data file after another, by position, from sorted packed batches."""
+    """Yield the rows of each data file by position, from sorted packed batches."""
     path: str | None = None
     held: list[pa.Table] = []
     for batch in batches:

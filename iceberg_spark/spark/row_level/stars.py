@@ -1,4 +1,4 @@
-"""Stars in the values of a change: Spark would put columns of ours into them."""
+"""Stars in the values of a change, which Spark would expand with internal columns."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ _errors = LazyModule("sqlglot.errors")
 def refuse_stars(what: str, text: str) -> None:
     """Refuse a value with `*` or `s.*` outside of a subquery, as Spark does in SET and VALUES.
 
-    Rows that a change is worked out over have columns beside the table's and the source's. A text
-    that is no SQL is left to Spark, which says what is wrong with it. Raises
-    InvalidExpressionError.
+    A text that is not SQL is left to Spark, which reports its error. Raises InvalidExpressionError.
     """
     if "*" not in text:
         return
@@ -26,15 +24,15 @@ def refuse_stars(what: str, text: str) -> None:
     except _errors.SqlglotError:
         return
     inside: list[bool] = []
-    for place, part in enumerate(tokens):
+    for index, part in enumerate(tokens):
         match part.token_type.name:
             case "L_PAREN":
                 inside.append(False)
             case "R_PAREN" if inside:
                 inside.pop()
-            case "SELECT" if inside and tokens[place - 1].token_type.name != "DOT":
+            case "SELECT" if inside and tokens[index - 1].token_type.name != "DOT":
                 inside[-1] = True
-            case "STAR" if not any(inside) and _begins_a_value(tokens[:place]):
+            case "STAR" if not any(inside) and _begins_a_value(tokens[:index]):
                 raise InvalidExpressionError(
                     f"{what}: '*' is no value in {text!r}; name the columns, as in "
                     "named_struct('a', s.a, 'b', s.b)"
@@ -42,5 +40,5 @@ def refuse_stars(what: str, text: str) -> None:
 
 
 def _begins_a_value(before: Sequence[Any]) -> bool:
-    """Return whether nothing stands before a star that it could multiply."""
+    """Return whether a star is not a multiplication."""
     return not before or before[-1].token_type.name in ("L_PAREN", "COMMA", "DOT")

@@ -1,4 +1,4 @@
-"""The rows of a change's target as frames."""
+"""The rows of a change's target as DataFrames."""
 
 from __future__ import annotations
 
@@ -36,59 +36,59 @@ def rows_frame(
     """Return the rows of a plan with some top-level columns (None: all) and metadata columns."""
     schema = plan.context.table_schema
     chosen = [f for f in schema.fields if columns is None or f.name in columns]
-    wanted = Schema(*chosen, schema_id=schema.schema_id)
-    read = with_metadata_columns(wanted, metadata_columns, metadata)
+    read_columns = Schema(*chosen, schema_id=schema.schema_id)
+    read = with_metadata_columns(read_columns, metadata_columns, metadata)
     return plan_frame(replace(plan, context=replace(plan.context, read_schema=read)), spark)
 
 
 def named(frame: DataFrame, name: str | None) -> DataFrame:
-    """Return a frame by the name that conditions call it, if they do."""
+    """Return a DataFrame under the name that conditions use for it, if they use one."""
     return frame if name is None else frame.alias(name)
 
 
 def projected_here(rows: DataFrame, texts: Sequence[str]) -> DataFrame:
-    """Return rows that expressions with these texts may be worked out over, subqueries among them.
+    """Return rows over which expressions with subqueries can be computed.
 
-    A plan's rows are a union, and Spark's optimizer takes projections into its members: there it
-    doesn't find the columns of a subquery about its own row ("key not found"). It takes none
-    through a sample, which is of all rows here.
+    A plan's rows are a union, and Spark's optimizer moves projections into its members. There it
+    does not find the columns of a correlated subquery ("key not found"). It moves none through a
+    sample, which has all rows here.
     """
     return rows if is_of_one_row(texts) else rows.sample(fraction=1.0)
 
 
 def settled(rows: DataFrame) -> DataFrame:
-    """Return the result of a join such that filters of it apply after the join.
+    """Return the result of a join such that later filters apply after the join.
 
     Spark pushes a filter below an anti-join, to rows that the join removes: `10 / v > 0` of a
-    clause would fail at a matched row whose `v` is 0. It pushes none below a sample, which is of
-    all rows here.
+    clause would fail for a matched row whose `v` is 0. It pushes none below a sample, which has all
+    rows here.
     """
     return rows.sample(fraction=1.0)
 
 
 def row_type(schema: Schema) -> StructType:
-    """Return the type of a frame of the table's rows, nullable: writers look at the values."""
+    """Return the type of the table's rows, nullable, since writers check the values."""
     return nullable(to_spark(schema))
 
 
 def column(name: str, alias: str | None = None) -> Column:
-    """Return a top-level column, whatever its name."""
+    """Return a top-level column of any name."""
     return sf.col(quoted(name) if alias is None else f"{quoted(alias)}.{quoted(name)}")
 
 
 def empty_frame(schema: Schema, spark: SparkSession) -> DataFrame:
-    """Return a frame of a table's columns without rows, to look expressions up in."""
+    """Return a DataFrame with a table's columns and no rows, for resolving expressions."""
     return spark.createDataFrame([], row_type(schema))
 
 
 def typed_columns(schema: Schema, texts: Sequence[str]) -> Schema:
-    """Return a schema without the columns that Spark has no type for and expressions don't name."""
+    """Return a schema without unused columns that have no type in Spark."""
     used = columns_in(schema, texts)
     return Schema(*(f for f in schema.fields if f.name in used or has_spark_type(f)))
 
 
 def require_types(schema: Schema, what: str) -> None:
-    """Refuse a change that has Spark write whole rows of which it has no type for a column.
+    """Refuse a change that writes whole rows if Spark has no type for a column.
 
     Raises UnsupportedError naming the column.
     """

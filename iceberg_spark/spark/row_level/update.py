@@ -1,4 +1,4 @@
-"""UPDATE on Spark, copy-on-write and merge-on-read."""
+"""UPDATE with Spark, copy-on-write and merge-on-read."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from iceberg_spark.spark.row_level.inner_fields import check_inner_names, has_st
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
 from iceberg_spark.spark.row_level.own_names import MATCHES, check_names
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
+from iceberg_spark.spark.row_level.rows_per_target_file import rows_by_file
 from iceberg_spark.spark.row_level.target_rows import (
     PLACE,
     empty_frame,
@@ -40,7 +41,6 @@ from iceberg_spark.spark.row_level.target_rows import (
 from iceberg_spark.spark.row_level.target_rows import (
     named as called,
 )
-from iceberg_spark.spark.row_level.touched_files import rows_by_file
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.write.context import WriteContext
@@ -54,10 +54,10 @@ def update_on_spark(
     where: str | Predicate | Unbound,
     spark: SparkSession,
 ) -> PlannedChange:
-    """Return the change that gives columns of matching rows new values (ANSI store assignment).
+    """Return the change that assigns new values to matching rows (ANSI store assignment).
 
-    Raises InvalidExpressionError, InvalidSchemaError naming a column, InvalidInputError for a
-    value that its column can't hold.
+    Raises InvalidExpressionError, InvalidSchemaError naming a column, InvalidInputError for a value
+    that its column cannot hold.
     """
     require_types(context.schema, "an update")
     stamped = clock(context.schema.column_names)
@@ -84,7 +84,7 @@ def update_on_spark(
 
 @dataclass(frozen=True, slots=True)
 class _Update:
-    """What both modes use."""
+    """The parts that both modes share."""
 
     verb: RowVerb
     context: WriteContext
@@ -94,30 +94,34 @@ class _Update:
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """The metadata columns that the rows bring along."""
+        """The metadata columns that rewritten rows keep."""
         return lineage_names(self.context)
 
     def rows(self, plan: ScanPlan) -> DataFrame:
-        """Return whole rows of a plan, by the name that expressions call the table."""
+        """Return full rows of a plan under the name that expressions use for the table."""
         read = rows_frame(self.verb.metadata, plan, self.spark, metadata_columns=self.lineage)
-        made = projected_here(read, (self.condition, *self.values.texts))
-        return called(made, self.verb.names.target)
+        rows = projected_here(read, (self.condition, *self.values.texts))
+        return called(rows, self.verb.names.target)
 
     def check_inner_names(self, rows: DataFrame) -> None:
         """Refuse values whose structs have other fields than the table's."""
         target, columns = self.verb.names.target, self.values.columns
         fields = row_type(self.context.schema).fields
-        wanted = [one for one in fields if one.name in columns and has_struct(one.dataType)]
-        values = [self.values.value(one.name, target).alias(one.name) for one in wanted]
-        check_inner_names(rows.select(*values), wanted)
+        struct_fields = [
+            field for field in fields if field.name in columns and has_struct(field.dataType)
+        ]
+        values = [
+            self.values.value(field.name, target).alias(field.name) for field in struct_fields
+        ]
+        check_inner_names(rows.select(*values), struct_fields)
 
     def changed(self, rows: DataFrame) -> DataFrame:
-        """Return rows with the new values, of the table's types."""
+        """Return rows with the new values in the table's types."""
         target = self.verb.names.target
-        made = {name: self.values.value(name, target) for name in self.values.columns}
+        new_values = {name: self.values.value(name, target) for name in self.values.columns}
         if self.lineage:  # the number of the last update is that of the commit
-            made[LAST_UPDATED_SEQUENCE_NUMBER.name] = sf.lit(None).cast("bigint")
-        return rows.withColumns(made).to(row_type(keeping_lineage(self.context).schema))
+            new_values[LAST_UPDATED_SEQUENCE_NUMBER.name] = sf.lit(None).cast("bigint")
+        return rows.withColumns(new_values).to(row_type(keeping_lineage(self.context).schema))
 
     def by_position(self, target: Target) -> RowChange:
         """Mark the old rows as deleted and write the new ones."""
@@ -134,10 +138,10 @@ class _Update:
 
     @contextmanager
     def _kept(self, target: Target) -> Iterator[DataFrame]:
-        """Keep the matching rows and their places while the block runs.
+        """Persist the matching rows and their positions while the block runs.
 
-        A subquery may say something else when it is asked again: a sample, a LIMIT, or of a table
-        that others write.
+        A subquery may return other rows the second time: a sample, a LIMIT, or a table that others
+        write.
         """
         check_names("The table", self.context.schema.column_names, PLACE)
         metadata_columns = (*PLACE, *self.lineage)
@@ -151,7 +155,7 @@ class _Update:
     def _moved(
         self, target: Target, places: DataFrame, rows: Callable[[Collection[str]], DataFrame]
     ) -> RowChange:
-        """Delete the rows at places, and write `rows` of the files that they lie in anew."""
+        """Delete rows by position, and write their new versions."""
         verb, granularity = self.verb, self.verb.mode.granularity
         writer = DeletesWriter(self.context, verb.metadata.partition_specs, granularity)
         gone = write_deletes(places, tuple(target.plan), writer)
@@ -167,7 +171,7 @@ class _Update:
         )
 
     def rewritten(self, target: Target) -> RowChange:
-        """Write the files that hold matching rows anew."""
+        """Rewrite the files with matching rows."""
         verb = self.verb
         counts = rows_by_file(matching(verb, target, self.condition, self.spark, ("_file",)))
         if not counts:
@@ -184,7 +188,7 @@ class _Update:
         )
 
     def _with_new_values(self, rows: DataFrame) -> DataFrame:
-        """Return all rows, those that match with the new values, of the table's types."""
+        """Return all rows, with the new values in matching ones, in the table's types."""
         schema = keeping_lineage(self.context).schema
         names = [field.name for field in schema.fields]
         assigned = [name for name in names if name in self.values.columns]

@@ -1,4 +1,4 @@
-"""An upsert of a frame: its rows are brought together by key, each task writes its own."""
+"""Upserts of DataFrames: rows are shuffled by key, and each task writes its own."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from iceberg_spark.write.upsert_context import UpsertContext
 
 @dataclass(frozen=True, slots=True)
 class UpsertTask:
-    """What every task runs; pickled with the plan."""
+    """The function of every task."""
 
     context: UpsertContext
 
     def written(self, batches: Iterable[pa.RecordBatch]) -> UpsertedFiles:
-        """Write a task's changes; returns the descriptions of its files."""
+        """Write a task's changes and return the descriptions of its files."""
         return write_upserts(self.context, self.context.write.io, batches, task_id())
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedUpsert:
-    """A frame whose rows come together by key, and what its tasks do with them.
+    """A DataFrame shuffled by key, and the function of its tasks.
 
-    Columns of `rows` are named by their position, `names` are what they are for the tasks.
+    Columns of `rows` are named by position; `names` are their names for the tasks.
     """
 
     rows: DataFrame
@@ -47,10 +47,10 @@ class PlannedUpsert:
 
 
 def plan_upsert(frame: DataFrame, context: UpsertContext) -> PlannedUpsert:
-    """Plan the upsert of a frame; nothing runs yet. Classic and Connect alike.
+    """Plan the upsert of a DataFrame, classic or Connect; nothing runs yet.
 
-    Without order columns rows are numbered before they are shuffled. Raises InvalidInputError for
-    a frame whose order is unknown, InvalidSchemaError for columns that don't fit.
+    Without order columns, rows are numbered before the shuffle. Raises InvalidInputError if the
+    order of the rows is unknown, InvalidSchemaError for columns that do not fit.
     """
     check_worker_python(frame.sparkSession)
     check_names("The frame", frame.columns)
@@ -64,10 +64,10 @@ def plan_upsert(frame: DataFrame, context: UpsertContext) -> PlannedUpsert:
 
 
 def run_upsert(planned: PlannedUpsert) -> UpsertedFiles | InvalidInputError:
-    """Write a frame's changes; returns the files of the tasks that succeeded.
+    """Write a DataFrame's changes and return the files of successful tasks.
 
-    The driver holds one description a file, nothing a row. An error that a task found in the
-    rows is returned: no other task is still writing then.
+    The driver holds one description for each file. An error that a task found in the rows is
+    returned instead: then no other task is still writing.
     """
     work, final = UpsertTask(planned.context).written, (InvalidInputError,)
     try:
@@ -81,7 +81,7 @@ def run_upsert(planned: PlannedUpsert) -> UpsertedFiles | InvalidInputError:
 
 
 def _key_columns(frame: DataFrame, context: UpsertContext) -> list[Column]:
-    """Return the key columns of a frame whose columns are named by their position."""
+    """Return the key columns of a DataFrame whose columns are named by position."""
     schema, options = context.write.schema, context.options
     found = [
         source_column(schema, key, frame.schema, case_sensitive=options.case_sensitive)

@@ -1,7 +1,7 @@
-"""The rows that the clauses of a merge make of the rows that met them.
+"""The rows that the clauses of a MERGE return.
 
-All columns are flat, told apart by their places: with a struct for each clause Spark took five
-times as long for 300 columns.
+All columns are flat and addressed by position. With a struct for each clause Spark takes five times
+as long for 300 columns.
 """
 
 from __future__ import annotations
@@ -23,46 +23,52 @@ from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spec.quoted_name import quoted
 
 
-def made_rows(
+def merge_output(
     clauses: Clauses,
     met: DataFrame,
     kinds: Iterable[Kind],
-    kept: Sequence[str] = (),
+    passed_columns: Sequence[str] = (),
     *,
     old: bool = False,
 ) -> DataFrame:
-    """Return the columns `kept` and the rows that clauses make of rows with `CLAUSE`.
+    """Return some columns, and the rows that clauses return for rows with `CLAUSE`.
 
-    Each clause's values are worked out for its own rows only, and stored as ANSI says. With
-    `old` a row that met no clause stays as it is.
+    The values of a clause are computed for its own rows only, and stored with ANSI casts.
+
+    Args:
+        clauses: the clauses of the merge.
+        met: rows with the number of the clause that they met.
+        kinds: the kinds of clauses to apply.
+        passed_columns: columns of `met` to return.
+        old: also return rows that met no clause, unchanged.
     """
     makers = [c for c in clauses.of(*kinds) if c.does is not Does.DELETE]
-    carried = [*kept, CLAUSE]
+    carried = [*passed_columns, CLAUSE]
     if not makers and not old:
         return met.select(*carried)
     every = row_type(clauses.schema)
     keeps = old or any(clause.keeps_columns for clause in makers)
-    given = _given(met, carried, makers, clauses, keeps=keeps)
+    assigned = _given(met, carried, makers, clauses, keeps=keeps)
     defaults = {
         field.name: write_default_text(field)
         for field in clauses.schema.fields
         if field.write_default is not None
     }
-    typed = given.typed(makers, every, defaults)
+    typed = assigned.typed(makers, every, defaults)
     numbers = [*(clause.number for clause in makers), *([0] if old else [])]
-    texts = [plain(place) for place in range(len(carried))]
+    texts = [plain(index) for index in range(len(carried))]
     for field in every.fields:
         places = [typed.place(number, field.name) for number in numbers]
-        texts.append(_chosen(numbers, places, plain(len(kept))))
+        texts.append(_chosen(numbers, places, plain(len(passed_columns))))
     return named(by_position(typed.rows), texts, [*carried, *every.names])
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """All that rows are made of, by place: what is carried, then each clause's values.
+    """The inputs of the rows by position: the passed columns, then the values of each clause.
 
-    `values` are places by the number of a clause and a column; `source` and `target` those of the
-    source's and the target's columns, by the names that the table has for them.
+    `values` are indices by clause and column; `source` and `target` are indices of the columns of
+    both sides, by the table's names.
     """
 
     rows: DataFrame
@@ -74,15 +80,15 @@ class _Given:
     def typed(
         self, makers: Sequence[Clause], every: StructType, defaults: Mapping[str, str]
     ) -> _Typed:
-        """Return what each clause gives, of the table's types; inserts give their defaults too.
+        """Return the columns of each clause in the table's types; inserts have defaults as well.
 
-        A column's name says to whom it belongs, for Spark's errors about its type.
+        The name of a column shows its clause, for Spark's errors about its type.
         """
         shown = self.rows.schema.fields[: len(self.carried)]
-        fields = [StructField(each.name, each.dataType) for each in shown]
+        fields = [StructField(field.name, field.dataType) for field in shown]
         texts = [plain(place) for place in range(len(fields))]
         names = list(self.carried)
-        given = list(fields)
+        row_fields = list(fields)
         places: dict[tuple[int, str], int] = {}
         met = plain(len(self.carried) - 1)
         for number, field, text in self._parts(makers, every, defaults, met):
@@ -92,9 +98,9 @@ class _Given:
             if text is not None:
                 texts.append(text)
                 names.append(name)
-                given.append(fields[-1])
+                row_fields.append(fields[-1])
         rows = named(by_position(self.rows), texts, names)
-        check_inner_names(rows, given)
+        check_inner_names(rows, row_fields)
         return _Typed(rows.to(StructType(fields)), places)
 
     def _parts(
@@ -104,7 +110,7 @@ class _Given:
         defaults: Mapping[str, str],
         met: str,
     ) -> Iterable[tuple[int, StructField, str | None]]:
-        """Yield a clause's number, a column and its value; None where an insert has none for it."""
+        """Yield the number of a clause, a column and its value, None for a missing one."""
         for clause in makers:
             number, values = clause.number, clause.values
             for field in every.fields:
@@ -123,15 +129,15 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Typed:
-    """Rows with each clause's columns, and where these are."""
+    """Rows with the columns of each clause, and their indices."""
 
     rows: DataFrame
     places: Mapping[tuple[int, str], int]
 
     def place(self, number: int, name: str) -> int:
-        """Return where a clause's column is; the old one where it assigns no other."""
-        found = self.places.get((number, name))
-        return self.places[0, name] if found is None else found
+        """Return the index of a clause's column, or of the old one if it assigns none."""
+        index = self.places.get((number, name))
+        return self.places[0, name] if index is None else index
 
 
 def _given(
@@ -154,26 +160,34 @@ def _given(
         if clause.values is not None
     ]
     takes_all = any(clause.values is None for clause in makers)
-    own, given = (f"{quoted(str(name))}.*" for name in (clauses.names.target, clauses.names.source))
-    stars = [*([own] if keeps else []), *([given] if takes_all else [])]
+    own, source_star = (
+        f"{quoted(str(name))}.*" for name in (clauses.names.target, clauses.names.source)
+    )
+    stars = [*([own] if keeps else []), *([source_star] if takes_all else [])]
     rows = met.select(*carried, *values, *stars)
     first = len(carried)
-    at = {(clause.number, name): first + place for place, (clause, name) in enumerate(assigned)}
+    assigned_at = {
+        (clause.number, name): first + index for index, (clause, name) in enumerate(assigned)
+    }
     first += len(assigned)
     target = met.select(own).columns if keeps else []
-    old = {name: first + place for place, name in enumerate(target)}
+    old = {name: first + index for index, name in enumerate(target)}
     first += len(target)
-    found = {name: first + place for place, name in enumerate(rows.columns[first:])}
-    source = {name: found[given] for name, given in clauses.sources.items()} if takes_all else {}
-    return _Given(rows, carried, at, source, old)
+    source_at = {name: first + index for index, name in enumerate(rows.columns[first:])}
+    source = (
+        {name: source_at[source_star] for name, source_star in clauses.sources.items()}
+        if takes_all
+        else {}
+    )
+    return _Given(rows, carried, assigned_at, source, old)
 
 
-def _chosen(numbers: Sequence[int], places: Sequence[int], met: str) -> str:
-    """Return a column of the row that the clause made; the last one is for all other rows."""
-    last = places[-1]
+def _chosen(numbers: Sequence[int], indices: Sequence[int], met: str) -> str:
+    """Return the column of the clause that a row met; the last one applies to all other rows."""
+    last = indices[-1]
     cases = [
-        f"when {met} = {number} then {plain(place)}"
-        for number, place in zip(numbers, places, strict=True)
-        if place != last
+        f"when {met} = {number} then {plain(index)}"
+        for number, index in zip(numbers, indices, strict=True)
+        if index != last
     ]
     return f"case {' '.join(cases)} else {plain(last)} end" if cases else plain(last)

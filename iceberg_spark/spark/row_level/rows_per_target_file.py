@@ -1,4 +1,4 @@
-"""Which files of a target hold rows that change: one narrow pass, a row per file comes back."""
+"""The number of changing rows for each file of a target: one narrow pass, one row for each file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from iceberg_spark.spark.row_level.target_rows import FILE
 
 
 def rows_by_file(rows: DataFrame) -> Mapping[str, int]:
-    """Return how many rows of a frame lie in each file; the driver holds a path per file."""
+    """Return the number of rows by file; the driver holds a path for each file."""
     counted = rows.groupBy(FILE).agg(sf.count(sf.lit(1)).alias("rows")).collect()
     return {row[FILE]: row["rows"] for row in counted}
