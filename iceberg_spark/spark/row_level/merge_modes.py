@@ -17,6 +17,7 @@ from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewr
 from iceberg_spark.spark.row_level.conditions import spark_errors
 from iceberg_spark.spark.row_level.merge import (
     MergeExecution,
+    prepare_merge,
     target_filter,
     target_variants,
 )
