@@ -103,8 +103,11 @@ class TableCatalog:
         self.drop_table(identifier, purge=True)
 
     def list_tables(self, namespace: TableName) -> list[Name]:
-        """Return the tables in a namespace, as tuples. Raises NoSuchNamespaceError."""
-        return self._listed.list_tables(_parts(namespace))
+        """Return the tables in a namespace, as tuples; `()` is the root.
+
+        Raises NoSuchNamespaceError.
+        """
+        return self._listed.list_tables(_parts_or_root(namespace))
 
     def rename_table(self, from_identifier: TableName, to_identifier: TableName) -> Table:
         """Give a table another name; its files stay where they are.
@@ -129,11 +132,11 @@ class TableCatalog:
 
     def list_namespaces(self, parent: TableName = ()) -> list[Name]:
         """Return the namespaces right below one, as tuples. Raises NoSuchNamespaceError."""
-        return self._listed.list_namespaces(_parts(parent) if parent else ())
+        return self._listed.list_namespaces(_parts_or_root(parent))
 
     def namespace_exists(self, namespace: TableName) -> bool:
         """Return whether there is such a namespace."""
-        return self._listed.exists(_parts(namespace))
+        return self._listed.exists(_parts_or_root(namespace))
 
     def create_namespace(
         self, namespace: TableName, properties: Mapping[str, str] | None = None
@@ -168,7 +171,7 @@ class TableCatalog:
 
     def load_namespace_properties(self, namespace: TableName) -> dict[str, str]:
         """Return a namespace's properties. Raises NoSuchNamespaceError."""
-        return self._listed.properties(_parts(namespace))
+        return self._listed.properties(_parts_or_root(namespace))
 
     def update_namespace_properties(
         self,
@@ -194,11 +197,11 @@ class TableCatalog:
         )
 
     def list_views(self, namespace: TableName) -> list[Name]:
-        """Return the views in a namespace, as tuples.
+        """Return the views in a namespace, as tuples; `()` is the root.
 
         Raises NoSuchNamespaceError, UnsupportedError (no views).
         """
-        return views_of(self._catalog).list_views(_parts(namespace))
+        return views_of(self._catalog).list_views(_parts_or_root(namespace))
 
     def view_exists(self, identifier: TableName) -> bool:
         """Return whether there is a view of that name. Raises UnsupportedError (no views)."""
@@ -231,7 +234,7 @@ class TableCatalog:
         InvalidInputError (also for a table's folder), and Spark's errors.
         """
         name, views = table_name(identifier), views_of(self._catalog)
-        default = _parts(name)[:-1] if namespace is None else _parts(namespace)
+        default = _parts(name)[:-1] if namespace is None else _parts_or_root(namespace)
         texts = property_texts(properties or {})
         place = None if location is None else chosen_location(self._catalog, name, location)
         made = new_view(spark, self._catalog, name, sql, default, columns, texts)
@@ -267,6 +270,10 @@ def transaction(catalog: TableCatalog | str) -> CatalogTransaction:
     of all tables in one commit, or none. A catalog that can't raises UnsupportedError then.
     """
     return (load_catalog(catalog) if isinstance(catalog, str) else catalog).transaction()
+
+
+def _parts_or_root(namespace: TableName) -> Name:
+    return _parts(namespace) if namespace else ()
 
 
 def _parts(namespace: TableName) -> Name:

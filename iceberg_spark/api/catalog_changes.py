@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from iceberg_spark.api.statements.definitions import create_from, default_format
 from iceberg_spark.api.statements.in_catalogs import matching
 from iceberg_spark.api.statements.run import run_command
-from iceberg_spark.api.statements.target import Name, names_ours, new_target
+from iceberg_spark.api.statements.target import Name, names_namespace, names_table, new_target
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.classic_session import session_of_catalog
@@ -70,7 +70,9 @@ def _about(parameter: str, ours: Method, own: Method, *, in_spark: bool = False)
     With `in_spark` it is Spark's own where Spark resolves the table: not over Connect.
     """
     is_table = parameter != "dbName"
-    read, least = (table_parts, 3) if is_table else (namespace_parts, 2)
+    read, is_iceberg = (
+        (table_parts, names_table) if is_table else (namespace_parts, names_namespace)
+    )
 
     def answer(self: Any, *given: Any, **named: Any) -> Any:
         written = given[0] if given else named.get(parameter)
@@ -78,7 +80,7 @@ def _about(parameter: str, ours: Method, own: Method, *, in_spark: bool = False)
             return own(self, *given, **named)
         spark = session_of_catalog(self)
         name = read(spark, written)
-        if not names_ours(spark, name, least) or "/" in name[-1]:
+        if not is_iceberg(spark, name) or "/" in name[-1]:
             return own(self, *given, **named)
         if in_spark and register_catalogs(spark):
             with errors_of_catalogs(spark):

@@ -12,7 +12,13 @@ from pyspark.sql.catalog import Column, Database, Table
 from iceberg_spark.api.statements.current import use
 from iceberg_spark.api.statements.in_catalogs import matching, shown_properties
 from iceberg_spark.api.statements.shown_details import table_type
-from iceberg_spark.api.statements.target import Name, catalog_named, names_ours, new_target
+from iceberg_spark.api.statements.target import (
+    Name,
+    catalog_named,
+    names_namespace,
+    names_table,
+    new_target,
+)
 from iceberg_spark.api.statements.views import view_at
 from iceberg_spark.api.table import Table as OurTable
 from iceberg_spark.api.view import View
@@ -20,6 +26,7 @@ from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.classic_session import session_of_catalog
 from iceberg_spark.spark.session.own_methods import uses_original_methods
+from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
 from iceberg_spark.spark.sql.statements.listings import Use
 from iceberg_spark.spark.sql.table_names import namespace_parts, table_parts
@@ -51,13 +58,8 @@ def _about_table(ours: Method, own: Method) -> Method:
         spark = session_of_catalog(self)
         if uses_original_methods():  # what is Spark's own
             return own(self, tableName) if dbName is None else own(self, tableName, dbName)
-        try:
-            name = _named(spark, tableName, dbName)
-        except NoSuchTableError:  # a name alone, where USE chose a catalog alone
-            if ours is _table_exists:
-                return False
-            raise
-        if names_ours(spark, name, 3) and "/" not in name[-1]:
+        name = _named(spark, tableName, dbName)
+        if names_table(spark, name) and "/" not in name[-1]:
             return ours(spark, name)
         return own(self, tableName) if dbName is None else own(self, tableName, dbName)
 
@@ -74,7 +76,7 @@ def _about_namespace(ours: Method, own: Method) -> Method:
     def answer(self: Any, dbName: str | None = None, *more: Any, **named: Any) -> Any:  # noqa: N803
         spark = session_of_catalog(self)
         name = () if uses_original_methods() else namespace_parts(spark, dbName)
-        if names_ours(spark, name, 2) and "/" not in name[-1]:
+        if names_namespace(spark, name) and "/" not in name[-1]:
             return ours(spark, name, *more, **named)
         return own(self, dbName, *more, **named)
 
@@ -105,7 +107,7 @@ def _current(shown: Callable[[Name], str], own: Method) -> Method:
 def _choosing_catalog(own: Method) -> Method:
     def choose(self: Any, catalogName: str) -> None:  # noqa: N803 - PySpark's name
         spark = session_of_catalog(self)
-        if not uses_original_methods() and names_ours(spark, (catalogName,), 1):
+        if not uses_original_methods() and is_ours(spark, catalogName):
             use(spark, Use((catalogName,)))
         else:
             own(self, catalogName)
@@ -120,7 +122,8 @@ def _choosing_namespace(own: Method) -> Method:
     def choose(self: Any, dbName: str) -> None:  # noqa: N803 - PySpark's name
         spark = session_of_catalog(self)
         wanted = namespace_parts(spark, dbName)
-        if not uses_original_methods() and names_ours(spark, wanted, 2):
+        names_catalog_too = len(wanted) > 1
+        if not uses_original_methods() and names_catalog_too and names_namespace(spark, wanted):
             use(spark, Use(wanted))
         else:
             own(self, dbName)

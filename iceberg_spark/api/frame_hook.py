@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from iceberg_spark.api.frame_merge import FrameMerge
 from iceberg_spark.api.frame_writer import FrameWriter
 from iceberg_spark.api.spark_errors import translated_methods
-from iceberg_spark.api.statements.target import names_ours
+from iceberg_spark.api.statements.target import names_table
 from iceberg_spark.spark.sql.table_names import table_parts
 
 Method: TypeAlias = Callable[..., Any]
@@ -27,7 +27,7 @@ def hooked_frames() -> Mapping[str, Callable[[Method], Method]]:
 def _write_to(own: Method) -> Method:
     def write_to(self: DataFrame, table: str) -> Any:
         name = table_parts(self.sparkSession, table, new=True)
-        ours = names_ours(self.sparkSession, name, 3)
+        ours = names_table(self.sparkSession, name)
         return _Writer(self, name) if ours else own(self, table)
 
     return write_to
@@ -36,7 +36,7 @@ def _write_to(own: Method) -> Method:
 def _merge_into(own: Method) -> Method:
     def merge_into(self: DataFrame, table: str, condition: Column) -> Any:
         name = table_parts(self.sparkSession, table)
-        ours = names_ours(self.sparkSession, name, 3)
+        ours = names_table(self.sparkSession, name)
         return _Merge(self, name, condition) if ours else own(self, table, condition)
 
     return merge_into

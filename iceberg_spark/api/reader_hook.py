@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.statements.refuse_changes import refuse_changes
-from iceberg_spark.api.statements.target import Name, names_ours, new_target
+from iceberg_spark.api.statements.target import Name, names_table, new_target
 from iceberg_spark.catalog.pinned import load, split_name
 from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
@@ -92,7 +92,7 @@ class ReaderHook(AskedHook):
         """Return an Iceberg table or view, by Spark where it resolves names itself."""
         name = given_parts(self._session, tableName)
         by_spark = not self._asked.options and register_catalogs(self._session, tableName)
-        if names_ours(self._session, name, 3) and ("/" in name[-1] or not by_spark):
+        if names_table(self._session, name) and ("/" in name[-1] or not by_spark):
             return _table_or_view(name, self._asked.options, self._session)
         with errors_of_catalogs(self._session):
             frame: DataFrame = self._own.table(tableName)
@@ -111,7 +111,7 @@ def _loaded(table: str, options: dict[str, str], session: SparkSession) -> DataF
         return native_frame(table, options, session)
     except (NoSuchTableError, NoSuchNamespaceError):
         name = name_parts(session, table)
-        if len(name) < 4 or "/" in table or not is_selector(name[-1]):
+        if len(name) < 3 or "/" in table or not is_selector(name[-1]):
             raise
         return _selected_frame(name, options, session)
 
@@ -130,7 +130,7 @@ def _table_or_view(name: Name, options: dict[str, str], session: SparkSession) -
 def _selected_frame(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:
     """Return what a name like `cat.db.t.branch_x` chooses of a table, read as options say."""
     *above, last = name
-    if len(name) < 4 or not is_selector(last):
+    if len(name) < 3 or not is_selector(last):
         raise NoSuchTableError(f"There is no table {'.'.join(name)} that options could be for")
     place, chosen = new_target(session, tuple(above)).path, selected(last)
     if not chosen:

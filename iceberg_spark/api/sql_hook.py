@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
-from iceberg_spark.api.statements.target import names_ours
+from iceberg_spark.api.statements.target import names_table
 from iceberg_spark.spark.catalyst.classic_queries import syntax_error
 from iceberg_spark.spark.session.own_methods import original_methods, uses_original_methods
 from iceberg_spark.spark.session.session_cache import session_cache
@@ -52,7 +52,7 @@ def hooked_table(own: Method) -> Method:
             return own(self, tableName)
         name = given_parts(self, tableName)
         is_place = "/" in name[-1]
-        if names_ours(self, name, 3) and (is_place or not register_catalogs(self, tableName)):
+        if names_table(self, name) and (is_place or not register_catalogs(self, tableName)):
             return self.read.table(tableName)
         with errors_of_catalogs(self):
             return own(self, tableName)

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.statements.refuse_changes import refuse_changes
-from iceberg_spark.api.statements.target import names_ours, streamed
+from iceberg_spark.api.statements.target import names_table, streamed
 from iceberg_spark.scan.change_bounds import CHANGES
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
@@ -58,7 +58,7 @@ class StreamReaderHook(AskedHook):
         for tags and metadata tables.
         """
         name = given_parts(self._session, tableName)
-        if not names_ours(self._session, name, 3):
+        if not names_table(self._session, name):
             frame: DataFrame = self._own.table(tableName)
             return frame
         found = streamed(self._session, name)

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.save_batches import BatchSaver
 from iceberg_spark.api.save_frame import partition_terms, with_partitioning
-from iceberg_spark.api.statements.target import names_ours, target
+from iceberg_spark.api.statements.target import names_table, target
 from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.commit_save import create_if_missing
@@ -117,7 +117,7 @@ class StreamWriterHook(AskedHook):
         session = self._frame.sparkSession
         name = given_parts(session, tableName, new=True)
         ours = (self._asked.source or FORMAT_NAME).lower() in (FORMAT_NAME, "iceberg")
-        if ours and not self._asked.other and names_ours(session, name, 3):
+        if ours and not self._asked.other and names_table(session, name):
             found = target(session, name)
             branch = found.branch
             named = None if branch is None else self._asked.with_branch(branch)

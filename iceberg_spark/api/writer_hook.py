@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.frame_writer import insert_into, save_as_table
 from iceberg_spark.api.save_frame import save_frame
-from iceberg_spark.api.statements.target import names_ours
+from iceberg_spark.api.statements.target import names_table
 from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.sql.table_names import table_parts
 
@@ -84,7 +84,7 @@ class WriterHook(AskedHook):
         """Write to a table of a catalog of ours, and leave everything else to PySpark."""
         self._take(format, mode, partitionBy, options)
         parts = table_parts(self._frame.sparkSession, name, new=True)
-        if names_ours(self._frame.sparkSession, parts, 3):
+        if names_table(self._frame.sparkSession, parts):
             save_as_table(self._frame, parts, self._asked)
         else:
             self._own.saveAsTable(name)
@@ -95,7 +95,7 @@ class WriterHook(AskedHook):
         parts = table_parts(spark, tableName)
         if overwrite is not None:  # noted for what this writer does next, as PySpark does
             self.mode("overwrite" if overwrite else "append")
-        if names_ours(spark, parts, 3) and not self._asked.other:
+        if names_table(spark, parts) and not self._asked.other:
             insert_into(self._frame, parts, self._asked, overwrite)
         else:
             self._own.insertInto(tableName, overwrite)

@@ -135,7 +135,7 @@ class SqlCatalog:
                 f"Catalog '{self._name}' has no property {WAREHOUSE}, nor has namespace "
                 f"{namespace} a location: one of them says where new tables go"
             )
-        return location.join(location.absolute(self._warehouse), *namespace.split("."), name)
+        return location.join(location.absolute(self._warehouse), *identifier.split("."))
 
     def _of(self, identifier: str) -> tuple[Any, ...]:
         return rows_of(self._tables, self._name, *split(identifier))
@@ -154,7 +154,7 @@ def _find(typed: bool) -> Any:
 
 
 class SqlNamespaces:
-    """Namespaces are those that have properties, and those that tables are in."""
+    """Namespaces are those that have properties, those that tables are in, and the root."""
 
     __slots__ = ("_name", "_tables")
 
@@ -167,7 +167,7 @@ class SqlNamespaces:
         with self._tables.transaction() as connection:
             if parent:
                 self.check(connection, ".".join(parent))
-            names = self._names(connection)
+            names = filter(None, self._names(connection))
         depth = len(parent)
         below = {
             tuple(parts[: depth + 1])
@@ -344,8 +344,8 @@ class SqlNamespaces:
 
     def _is_there(self, connection: Any, name: str) -> bool:
         below = f"{name}."
-        names = self._names(connection, below)
-        return any(each == name or each.startswith(below) for each in names)
+        names = self._names(connection, below) if name else ()
+        return not name or any(each == name or each.startswith(below) for each in names)
 
     def _names(self, connection: Any, below: str | None = None) -> Iterable[str]:
         """Return namespaces that have a property or a table.

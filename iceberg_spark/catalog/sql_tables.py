@@ -98,10 +98,13 @@ def _said(error: Any) -> str:
 
 
 def split(identifier: str) -> tuple[str, str]:
-    """Return a table's namespace and name, both as the database has them."""
+    """Return a table's namespace and name, both as the database has them.
+
+    A table of the catalog's root namespace has the namespace "", as with Java's JdbcCatalog.
+    """
     namespace, _, name = identifier.rpartition(".")
-    if not namespace or not name:
-        raise InvalidInputError(f"'{identifier}' is not namespace.table")
+    if not name:
+        raise InvalidInputError(f"'{identifier}' is not a table's name: its last part is empty")
     return namespace, name
 
 

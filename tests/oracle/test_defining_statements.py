@@ -103,6 +103,57 @@ AFTER_USE = [
     "DROP TEMPORARY FUNCTION IF EXISTS nowhere",
     "USE spark_catalog.default",
 ]
+IN_ROOT = [
+    "CREATE TABLE {c}.t (id bigint, s string) USING iceberg",
+    "INSERT INTO {c}.t VALUES (1, 'a'), (2, 'b')",
+    "SELECT {c}.t.id, t.s FROM {c}.t ORDER BY id",
+    "SELECT count(*) FROM {c}.t.snapshots",
+    "SELECT * FROM {c}.t.branch_main ORDER BY id",
+    "SHOW TABLES IN {c}",
+    "DESCRIBE TABLE {c}.t",
+    "DESCRIBE TABLE {c}.t.history",
+    "SHOW CREATE TABLE {c}.t",
+    "UPDATE {c}.t SET s = 'c' WHERE id = 1",
+    """MERGE INTO {c}.t USING (SELECT 3L AS id, 'x' AS s) s ON t.id = s.id
+       WHEN NOT MATCHED THEN INSERT *""",
+    "DELETE FROM {c}.t WHERE {c}.t.id = 2",
+    "ALTER TABLE {c}.t ADD COLUMN n int",
+    "ALTER TABLE {c}.t CREATE BRANCH audit",
+    "INSERT INTO {c}.t.branch_audit VALUES (7, 'audit', 7)",
+    "SELECT * FROM {c}.t.branch_audit ORDER BY id",
+    "CALL {c}.system.rewrite_data_files('t')",
+    "CREATE VIEW {c}.v AS SELECT id FROM {c}.t",
+    "SELECT * FROM {c}.v ORDER BY id",
+    "SHOW VIEWS IN {c}",
+    "ALTER TABLE {c}.t RENAME TO u",
+    "SHOW TABLES IN {c}",
+    "ALTER TABLE {c}.u RENAME TO t",
+    "USE {c}",
+    "SHOW CURRENT NAMESPACE",
+    "SELECT * FROM t ORDER BY id",
+    "SELECT count(*) FROM t.snapshots",
+    "SELECT {c}.t.id FROM t JOIN v ON t.id = v.id ORDER BY 1",
+    "CREATE TABLE w AS SELECT * FROM t",
+    "SHOW TABLES",
+    "INSERT INTO w SELECT * FROM w",
+    "SELECT * FROM w ORDER BY id",
+    "TRUNCATE TABLE w",
+    "DROP TABLE w",
+    "USE spark_catalog.default",
+    "CREATE VIEW {c}.d.v AS SELECT * FROM {c}.v",
+    "SELECT * FROM {c}.d.v ORDER BY id",
+    "DROP VIEW {c}.d.v",
+    "DROP VIEW {c}.v",
+    "CREATE OR REPLACE TABLE {c}.t AS SELECT 5 AS id",
+    "SELECT * FROM {c}.t",
+    "DROP TABLE {c}.t",
+    "DROP TABLE IF EXISTS {c}.t",
+    "CREATE TABLE {f}.root (id bigint) USING iceberg",
+    "INSERT INTO {f}.root VALUES (1)",
+    "SELECT * FROM {f}.root",
+    "SELECT count(*) FROM {f}.root.files",
+    "DROP TABLE {f}.root PURGE",
+]
 REFUSED = [
     "CREATE TABLE {c}.d.no (id bigint, s string) USING iceberg CLUSTERED BY (id, s) INTO 4 BUCKETS",
     """CREATE TABLE {c}.d.no (id bigint, s string) USING iceberg
@@ -227,6 +278,12 @@ def test_metadata_tables_are_described_as_in_java(sides: Sides) -> None:
 @pytest.mark.parametrize("turn", [0, 1])
 def test_statements_after_use_give_javas_rows(sides: Sides, turn: int) -> None:
     check(sides, ["CREATE TABLE {c}.d.t (id bigint) USING iceberg", *AFTER_USE], turn)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("turn", [0, 1])
+def test_tables_and_views_of_the_root_namespace_are_javas(sides: Sides, turn: int) -> None:
+    check(sides, IN_ROOT, turn)
 
 
 @pytest.mark.timeout(300)

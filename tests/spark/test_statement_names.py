@@ -93,7 +93,7 @@ def test_use_completes_the_names_of_every_statement(
     any_spark.catalog.dropTempView("shadow")
 
 
-def test_a_name_alone_is_none_of_sparks_after_use_of_a_catalog_alone(
+def test_a_name_alone_is_of_the_root_namespace_after_use_of_a_catalog_alone(
     enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
 ) -> None:
     run = enabled
@@ -105,16 +105,21 @@ def test_a_name_alone_is_none_of_sparks_after_use_of_a_catalog_alone(
             "SELECT * FROM alone", "DROP TABLE alone", "TRUNCATE TABLE alone", "DESCRIBE alone",
             "INSERT INTO alone VALUES (2)", "DELETE FROM alone", "ALTER TABLE alone RENAME TO b",
         ):  # fmt: skip
-            with pytest.raises(NoSuchTableError, match="USE chose catalog st without a namespace"):
-                run(text)
-        for text in ("CREATE TABLE alone (id int)", "SHOW TABLES", "SHOW VIEWS"):
-            with pytest.raises(InvalidInputError, match="USE chose catalog st without a namespace"):
+            with pytest.raises(NoSuchTableError, match="No table alone in catalog 'st'"):
                 run(text)
         assert not any_spark.catalog.tableExists("alone")
         with pytest.raises(NoSuchTableError):
             any_spark.table("alone")
-        with pytest.raises(InvalidInputError):
-            any_spark.range(1).writeTo("alone").create()
+        run("CREATE TABLE alone (id bigint)")
+        any_spark.range(1).writeTo("alone").append()
+        any_spark.range(1).write.insertInto("alone")
+        any_spark.range(2).writeTo("two").create()
+        assert run("SHOW TABLES") == [("", "alone", False), ("", "two", False)]
+        assert [one.name for one in any_spark.catalog.listTables()] == ["alone", "two"]
+        assert [row[0] for row in rows(any_spark.table("st.alone"))] == [0, 0]
+        assert any_spark.read.format("iceberg").load("st.alone.snapshots").count() == 2
+        assert any_spark.catalog.tableExists("alone") and not run("SHOW VIEWS IN st LIKE 'no'")
+        run("DROP TABLE two")
         run("CREATE TABLE d.t AS SELECT 5 AS id")
         assert run("SELECT * FROM d.t") == [(5,)]
         assert run("SHOW TABLES IN d") == [("d", "t", False)]
@@ -419,7 +424,7 @@ def test_patterns_are_regular_expressions_and_odd_names_are_shown_in_backticks(
     assert run("SHOW TABLES IN st.`a-b`") == [("`a-b`", "t", False)]
     assert ("Namespace Name", "`a-b`") in run("DESCRIBE NAMESPACE st.`a-b`")
     run("CREATE VIEW st.`a-b`.v AS SELECT 1 AS id")
-    assert ("`a-b`", "v", False) in run("SHOW VIEWS IN st")
+    assert ("`a-b`", "v", False) in run("SHOW VIEWS IN st.`a-b`")
     run("USE st.`a-b`")
     assert run("SHOW CURRENT NAMESPACE") == [("st", "`a-b`")]
 

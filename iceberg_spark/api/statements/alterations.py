@@ -76,11 +76,14 @@ def _field(table: Table, text: str, case: bool) -> str:
 
 
 def _rename(spark: SparkSession, old: Name, new: Name) -> None:
-    """Rename within a catalog; the new name may leave the catalog out, as Spark allows."""
+    """Rename within a catalog; the new name may leave the catalog out, as Spark allows.
+
+    A new name alone is of the old one's namespace.
+    """
     place = new_target(spark, old)
+    if len(new) == 1:
+        new = (*old[:-1], *new)
     full = new if new[0] == old[0] else (old[0], *new)
-    if len(full) == 2:
-        full = (*old[:-1], new[-1])
     listed = place.catalog.namespaces
     if listed is None:
         raise InvalidInputError(f"Tables of '{old[0]}' can't be renamed")

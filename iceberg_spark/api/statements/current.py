@@ -9,12 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.target import catalog_named, default_namespace
-from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
-from iceberg_spark.spark.session.own_methods import original_methods
-from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
+from iceberg_spark.errors import NoSuchNamespaceError
 from iceberg_spark.spark.sql.current_namespace import (
     Name,
     current_namespace,
+    is_iceberg_namespace,
     use_namespace,
     whole_name,
     whole_namespace,
@@ -68,10 +67,6 @@ def with_whole_names(spark: SparkSession, command: Command) -> Command:
 
 
 def _listed(spark: SparkSession, current: Name, namespace: Name) -> Name:
-    if not namespace and len(current) == 1:
-        raise InvalidInputError(
-            f"USE chose catalog {current[0]} without a namespace: say IN {current[0]}.NAME"
-        )
     if len(namespace) == 1 and namespace[0].lower() == _PROCEDURES:
         return (current[0], *namespace)
     return whole_namespace(spark, namespace)
@@ -83,31 +78,9 @@ def _procedure(current: Name, name: Name) -> Name:
 
 
 def chooses_ours(spark: SparkSession, statement: Use) -> bool:
-    """Return whether USE is about an Iceberg catalog.
-
-    A catalog comes before a database of the same name, as in Spark. Over Connect the database comes
-    first, unless the session has a class for the catalog: Spark does not know the catalog there.
-    """
-    name = statement.name
-    if not is_ours(spark, name[0]):
-        return False
-    is_known = has_spark_catalog(spark, name[0]) or register_catalogs(spark, name[0])
-    if len(name) > 1 or is_known:
-        return True
-    with original_methods():
-        return not spark.catalog.databaseExists(name[0])
-
-
-def check_namespace(spark: SparkSession, name: Name) -> None:
-    """Raise InvalidInputError where a namespace is a catalog alone, for which Spark has a class.
-
-    Spark would look for the class, which is Java's and not there.
-    """
-    if len(name) == 1 and has_spark_catalog(spark, name[0]) and is_ours(spark, name[0]):
-        raise InvalidInputError(
-            f"{name[0]} is a catalog: say SHOW TABLES IN {name[0]}.NAME; SHOW NAMESPACES IN "
-            f"{name[0]} lists the names"
-        )
+    """Return whether USE is about an Iceberg catalog. Spark may resolve its tables from now on."""
+    register_catalogs(spark, statement.name[0])
+    return is_iceberg_namespace(spark, statement.name)
 
 
 def use(spark: SparkSession, statement: Use) -> DataFrame:

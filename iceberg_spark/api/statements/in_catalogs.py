@@ -150,8 +150,6 @@ def shown_properties(spark: SparkSession, name: tuple[str, ...]) -> dict[str, st
 
 
 def _place(spark: SparkSession, name: tuple[str, ...]) -> tuple[TableCatalog, tuple[str, ...]]:
-    if len(name) < 2:
-        raise InvalidInputError(f"'{'.'.join(name)}' is a catalog: name one of its namespaces")
     return catalog_named(spark, name[0]), name[1:]
 
 

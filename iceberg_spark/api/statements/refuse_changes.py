@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.api.statements.target import names_ours
+from iceberg_spark.api.statements.target import names_table
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.spark.sql.table_names import given_parts
 
@@ -15,7 +15,7 @@ def refuse_changes(spark: SparkSession, table: object, instead: str) -> None:
     What Spark promises has other columns (`_commit_version`, `_commit_timestamp`) and options.
     """
     name = given_parts(spark, table)
-    if names_ours(spark, name, 3):
+    if names_table(spark, name):
         raise UnsupportedError(
             f"changes() is for tables of Spark's own catalogs; the changes of {'.'.join(name)} are "
             f"{instead.format('.'.join(name))}"

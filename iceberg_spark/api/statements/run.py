@@ -20,7 +20,6 @@ from iceberg_spark.api.statements import (
 )
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.current import (
-    check_namespace,
     chooses_ours,
     show_current,
     use,
@@ -29,10 +28,11 @@ from iceberg_spark.api.statements.current import (
 from iceberg_spark.api.statements.explained import explain_command
 from iceberg_spark.api.statements.session_state import set_variables
 from iceberg_spark.api.statements.shown import show
-from iceberg_spark.api.statements.target import names_ours
+from iceberg_spark.api.statements.target import names_namespace, names_table
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_cache import bypass_cache
+from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments, with_versions
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
@@ -49,8 +49,6 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowCatalogs,
     ShowCurrentNamespace,
     ShowNamespaces,
-    ShowTables,
-    ShowTablesExtended,
     Use,
 )
 from iceberg_spark.spark.sql.statements.namespaces import (
@@ -69,7 +67,6 @@ from iceberg_spark.spark.sql.statements.read import (
     read_explained,
     read_statement,
 )
-from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
 from iceberg_spark.spark.sql.statements.rows import (
     Delete,
     Insert,
@@ -79,7 +76,7 @@ from iceberg_spark.spark.sql.statements.rows import (
     Update,
 )
 from iceberg_spark.spark.sql.statements.session_state import SetVariable
-from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
+from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spec.quoted_name import quoted
 
@@ -179,7 +176,7 @@ def _several_inserts(
         bound = read_statement(with_arguments(spark, text, args), session_dialect(spark))
         statement = cast(MultiInsert, bound)
     inserts = [cast(Insert, with_whole_names(spark, one)) for one in statement.inserts]
-    others = [one.table for one in inserts if not names_ours(spark, one.table, 3)]
+    others = [one.table for one in inserts if not names_table(spark, one.table)]
     if others:
         raise UnsupportedError(
             f"{'.'.join(others[0])} is not an Iceberg table, and other tables here are: write each "
@@ -190,11 +187,17 @@ def _several_inserts(
 
 def _is_about_ours(spark: SparkSession, command: Command) -> bool:
     name = named_by(command)
-    if isinstance(command, ShowViews | ShowFunctions | ShowProcedures) and len(name) == 1:
-        return chooses_ours(spark, Use(name))  # a database of Spark's may be called so too
-    if isinstance(command, ShowTables | ShowTablesExtended):
-        check_namespace(spark, name)
-    return names_ours(spark, name, parts_needed(command))
+    match command:
+        case ShowNamespaces():
+            return bool(name) and is_ours(spark, name[0])
+        case CreateNamespace() | DropNamespace() | AlterNamespace():
+            return len(name) > 1 and names_namespace(spark, name)
+        case DescribeNamespace() | CommentOn(kind="namespace"):
+            return names_namespace(spark, name)
+        case _ if isinstance(command, NamespaceListing):
+            return names_namespace(spark, name)
+        case _:
+            return names_table(spark, name)
 
 
 def _current(
@@ -229,19 +232,6 @@ def named_by(command: Command) -> tuple[str, ...]:
             return ()
         case _:
             return command.table
-
-
-def parts_needed(command: Command) -> int:
-    """Return how many parts the name of a command has at least where it is about ours."""
-    match command:
-        case ShowNamespaces() | ShowViews() | ShowFunctions() | ShowProcedures():
-            return 1
-        case CreateNamespace() | DropNamespace() | AlterNamespace() | DescribeNamespace():
-            return 2
-        case ShowTables() | ShowTablesExtended() | CommentOn(kind="namespace"):
-            return 2
-        case _:
-            return 3
 
 
 def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -> DataFrame:

@@ -22,11 +22,9 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.scan.change_bounds import CHANGES, is_changes
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
-from iceberg_spark.spark.session.session_catalogs import (
-    is_ours,
-    load_session_catalog,
-    session_catalog,
-)
+from iceberg_spark.spark.session.session_catalogs import load_session_catalog, session_catalog
+from iceberg_spark.spark.sql.current_namespace import is_iceberg_namespace, is_iceberg_table
+from iceberg_spark.spark.sql.table_planner import is_selector
 
 Name: TypeAlias = tuple[str, ...]
 _BRANCH = "branch_"
@@ -62,14 +60,14 @@ class Target:
         return self.table()
 
 
-def names_ours(spark: SparkSession, name: Name, least: int) -> bool:
-    """Return whether a name is a location, or is in a catalog of ours and has `least` parts.
+def names_table(spark: SparkSession, name: Name) -> bool:
+    """Return whether a name is a location, or that of a table in an Iceberg catalog."""
+    return is_location(name) or is_iceberg_table(spark, name)
 
-    What has fewer may be a database of Spark's that is called as a catalog of ours is.
-    """
-    if is_location(name):
-        return True
-    return len(name) >= least and is_ours(spark, name[0])
+
+def names_namespace(spark: SparkSession, name: Name) -> bool:
+    """Return whether a name is a location, or that of an Iceberg catalog or namespace."""
+    return is_location(name) or is_iceberg_namespace(spark, name)
 
 
 def is_location(name: Name) -> bool:
@@ -99,7 +97,8 @@ def new_target(spark: SparkSession, name: Name) -> Target:
 
 def table_above(spark: SparkSession, name: Name) -> Target | None:
     """Return the table that a name goes on behind; None for a table's own name or a new one."""
-    if len(name) < 4 or _is_there(new_target(spark, name)):  # cat.db.t.branch_audit at least
+    is_short = len(name) == 3 and not is_selector(name[-1])  # cat.t.branch_audit at least
+    if len(name) < 3 or is_short or _is_there(new_target(spark, name)):
         return None
     above = new_target(spark, name[:-1])
     return above if _is_there(above) else None

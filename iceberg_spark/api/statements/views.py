@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.in_catalogs import matching
 from iceberg_spark.api.statements.shown_details import shown_name
@@ -116,29 +113,21 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
 
 
 def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
-    """List the views of a namespace, or of all in a catalog: namespace, viewName, isTemporary.
+    """List the views of a namespace, the root too: namespace, viewName, isTemporary.
 
     None of a catalog that has no views (Java: SparkCatalog.listViews). The session's temporary
-    views follow, as in Spark.
+    views follow, as in Spark. Raises NoSuchNamespaceError.
     """
     catalog, namespace = catalog_named(spark, statement.namespace[0]), statement.namespace[1:]
-    rows = []
     try:
-        for place in [namespace] if namespace else _namespaces(catalog, ()):
-            names = matching([view[-1] for view in catalog.list_views(place)], statement.pattern)
-            rows += [(shown_name(place), name, False) for name in names]
+        names = matching([view[-1] for view in catalog.list_views(namespace)], statement.pattern)
+        rows = [(shown_name(namespace), name, False) for name in names]
     except UnsupportedError:
         rows = []
     like = "" if statement.pattern is None else f" LIKE {text(statement.pattern)}"
     listed = run_sql(spark, f"SHOW VIEWS IN spark_catalog.default{like}").collect()
     rows += [tuple(row) for row in listed if row.isTemporary]
     return rows_of(spark, "namespace string, viewName string, isTemporary boolean", rows)
-
-
-def _namespaces(catalog: TableCatalog, parent: Name) -> Iterator[Name]:
-    for inner in sorted(catalog.list_namespaces(parent)):
-        yield inner
-        yield from _namespaces(catalog, inner)
 
 
 def view_at(spark: SparkSession, name: Name) -> View | None:

@@ -60,8 +60,8 @@ class RestNamespaces:
         """Return whether there is such a namespace."""
         paths = self._session.paths
         has = paths.has(p.NAMESPACE_EXISTS)
-        request = Request("HEAD" if has else "GET", paths.namespace(namespace))
         try:
+            request = Request("HEAD" if has else "GET", paths.namespace(namespace))
             self._session.read(
                 request, NAMESPACE, self._what("look for", namespace), lambda _: None
             )

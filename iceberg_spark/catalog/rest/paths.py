@@ -7,7 +7,14 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from iceberg_spark.catalog.catalog import Name
-from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NoSuchViewError,
+    NotFoundError,
+    UnsupportedError,
+)
 
 CONFIG = "v1/config"
 TOKENS = "v1/oauth/tokens"
@@ -56,11 +63,17 @@ VIEW_ENDPOINTS = frozenset({
 """What it has as well where the property `view-endpoints-supported` is true (Java)."""
 
 
-def split(identifier: str) -> tuple[Name, str]:
-    """Return the namespace and the name of a table or view. Raises InvalidInputError."""
+def split(identifier: str, missing: type[NotFoundError] = NoSuchTableError) -> tuple[Name, str]:
+    """Return the namespace and the name of a table or view.
+
+    Raises InvalidInputError, and `missing` for a name in the root namespace, which has neither
+    tables nor views (Java: RESTSessionCatalog).
+    """
     *namespace, name = identifier.split(".")
-    if not namespace or not all((*namespace, name)):
-        raise InvalidInputError(f"'{identifier}' is not namespace.table")
+    if not all((*namespace, name)):
+        raise InvalidInputError(f"'{identifier}' is not namespace.table: a part of it is empty")
+    if not namespace:
+        raise missing(f"There is no {name} in the root namespace: name another before it")
     return tuple(namespace), name
 
 
@@ -100,7 +113,9 @@ class Paths:
         return self._of("namespaces")
 
     def namespace(self, namespace: Name, *below: str) -> str:
-        """A namespace, or what is below it."""
+        """A namespace, or what is below it. Raises NoSuchNamespaceError for the root."""
+        if not namespace:
+            raise NoSuchNamespaceError("The root namespace has no tables: name another one")
         self._check(namespace)
         parts = self.separator.join(_quoted(part) for part in namespace)
         return self._of("namespaces", parts, *below)
@@ -126,7 +141,7 @@ class Paths:
 
     def view(self, identifier: str) -> str:
         """A view."""
-        namespace, name = split(identifier)
+        namespace, name = split(identifier, NoSuchViewError)
         return self.namespace(namespace, "views", _quoted(name))
 
     @property

@@ -47,9 +47,12 @@ def catalog_names(session: SparkSession) -> list[str]:
 
 
 def described_names(session: SparkSession) -> set[str]:
-    """Return the names of all catalogs that settings describe, also those of other libraries."""
-    described = {key.partition(".")[0] for key in prefixed_names(session, _PREFIX)}
-    return described.union(configured_names())
+    """Return the names of all catalogs that settings describe, also those of other libraries.
+
+    Names that are configured outside the session are in lower case.
+    """
+    settings = cached(session, "catalogs", lambda: prefixed_names(session, _PREFIX))
+    return {key.partition(".")[0] for key in settings}.union(configured_names())
 
 
 def has_spark_catalog(session: SparkSession, name: str) -> bool:

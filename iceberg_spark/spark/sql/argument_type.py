@@ -11,11 +11,11 @@ from pyspark.sql.types import DataType, StructField, StructType
 from sqlglot.tokenizer_core import Token
 
 from iceberg_spark.catalog.registry import resolve, with_settings
-from iceberg_spark.errors import IcebergError, InvalidInputError, NoSuchTableError
+from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.spark.row_level.target_rows import empty_frame, row_type
 from iceberg_spark.spark.session.expressions import expression
-from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
-from iceberg_spark.spark.sql.current_namespace import whole_name
+from iceberg_spark.spark.session.session_catalogs import session_catalog
+from iceberg_spark.spark.sql.current_namespace import is_iceberg_table, whole_name
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 from iceberg_spark.spec.schema import Schema
 
@@ -88,14 +88,12 @@ def _alias(cursor: Cursor) -> str | None:
 
 
 def _schema(spark: SparkSession, name: tuple[str, ...]) -> Schema | None:
-    try:
-        whole = whole_name(spark, name)
-    except NoSuchTableError:
-        return None  # who reads the query says so
+    whole = whole_name(spark, name)
     is_location = len(whole) == 1 and "/" in whole[0]
-    if not is_location and not (len(whole) > 2 and is_ours(spark, whole[0])):
+    if not is_location and not is_iceberg_table(spark, whole):
         return None
-    for parts in (whole, whole[:-1]):  # behind the table's name a branch may stand
+    above = (whole[:-1],) if len(whole) > 2 else ()
+    for parts in (whole, *above):  # behind the table's name a branch may stand
         place = ".".join(parts)
         try:
             catalog, identifier = resolve(

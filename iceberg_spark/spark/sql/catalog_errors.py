@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 from iceberg_spark.catalog.missing_table import missing_table
 from iceberg_spark.errors import IcebergError, NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.spark.catalyst.spark_catalog import original_error
-from iceberg_spark.spark.session.session_catalogs import is_ours
-from iceberg_spark.spark.sql.current_namespace import whole_name
+from iceberg_spark.spark.sql.current_namespace import is_iceberg_table, whole_name
 from iceberg_spark.spark.sql.query import TablePlace, load_place
 from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spec.quoted_name import quoted_parts
@@ -44,7 +43,7 @@ def missing_table_error(spark: SparkSession, error: PySparkException) -> Iceberg
         return None
     name = quoted_parts((error.getMessageParameters() or {}).get(_NAME, ""))
     whole = whole_name(spark, name or ())
-    if len(whole) < 3 or not is_ours(spark, whole[0]):
+    if not is_iceberg_table(spark, whole):
         return None
     seen = Seen(spark)
     place = TablePlace(*seen.place(".".join(whole)))

@@ -50,8 +50,6 @@ class SessionCatalog:
         self, namespace: Name, name: str, version: str | None, timestamp_us: int | None
     ) -> ResolvedRelation | None:
         """Return a table, a metadata table or a view, pinned to one version."""
-        if not namespace:
-            return None
         with session_cache(self.spark):
             return self._load(namespace, name, _moment(version, timestamp_us))
 

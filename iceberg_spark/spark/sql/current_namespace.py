@@ -9,10 +9,10 @@ from typing import TypeAlias
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from iceberg_spark.errors import InvalidInputError, NoSuchTableError
-from iceberg_spark.spark.catalyst.spark_catalog import use_in_spark
+from iceberg_spark.spark.catalyst.spark_catalog import registered_catalogs, use_in_spark
 from iceberg_spark.spark.session.classic_session import session_key
 from iceberg_spark.spark.session.own_methods import original_methods
+from iceberg_spark.spark.session.session_cache import cached
 from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
 from iceberg_spark.spec.quoted_name import quoted
 
@@ -51,23 +51,14 @@ def whole_name(session: SparkSession, name: Name, *, new: bool = False) -> Name:
     """Return a table's name with catalog and namespace, as the session says after USE.
 
     As Spark does it: a temporary view comes before a table (not before a `new` one), and a name
-    of more parts begins with a catalog or belongs to the current one. Raises NoSuchTableError, or
-    InvalidInputError for a `new` table, for a name alone where USE chose a catalog alone: left to
-    Spark it would be a table of Spark's own.
+    of more parts begins with a catalog or belongs to the current one.
     """
     current = current_namespace(session)
     if current is None or not name or "/" in name[-1] or _OWN.fullmatch(name[0]):
         return name
     if len(name) == 1:
-        if not new and _is_temporary_view(session, name[0]):
-            return name
-        if len(current) == 1:
-            kind = InvalidInputError if new else NoSuchTableError
-            raise kind(
-                f"{name[0]}: USE chose catalog {current[0]} without a namespace; say "
-                f"USE {current[0]}.namespace, or namespace.{name[0]}"
-            )
-        return (*current, *name)
+        is_view = not new and _is_temporary_view(session, name[0])
+        return name if is_view else (*current, *name)
     return name if begins_with_catalog(session, name) else (current[0], *name)
 
 
@@ -77,6 +68,34 @@ def whole_namespace(session: SparkSession, name: Name) -> Name:
     if current is None or not name:
         return current or name
     return name if begins_with_catalog(session, name) else (current[0], *name)
+
+
+def is_iceberg_table(session: SparkSession, name: Name) -> bool:
+    """Return whether a whole name is that of a table in an Iceberg catalog, if there is one.
+
+    `cat.t` is a table of the catalog's root namespace, unless it is one of a database of Spark's.
+    """
+    return is_iceberg_namespace(session, name[:-1])
+
+
+def is_iceberg_namespace(session: SparkSession, name: Name) -> bool:
+    """Return whether a whole name is an Iceberg catalog, or a namespace in one.
+
+    A catalog comes before a database of the same name, as in Spark. Over Connect the database comes
+    first, unless the session has a class for the catalog: Spark does not know the catalog there.
+    """
+    if not name or not is_ours(session, name[0]):
+        return False
+    if len(name) > 1 or registered_catalogs(session) is not None:
+        return True
+    if has_spark_catalog(session, name[0]):
+        return True
+    return not cached(session, ("database", name[0]), lambda: _database_exists(session, name[0]))
+
+
+def _database_exists(session: SparkSession, name: str) -> bool:
+    with original_methods():
+        return session.catalog.databaseExists(quoted(name))
 
 
 def begins_with_catalog(session: SparkSession, name: Name) -> bool:

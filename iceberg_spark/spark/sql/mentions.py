@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pyspark.sql import SparkSession
 from sqlglot.tokenizer_core import Token, TokenType
 
+from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
-from iceberg_spark.spark.session.session_catalogs import is_ours
+from iceberg_spark.spark.session.session_catalogs import described_names, is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import current_namespace
 from iceberg_spark.spark.sql.statements.cursor import script_tokens
@@ -23,14 +24,17 @@ _BEFORE_CATALOGS = (
 def mentions_ours(spark: SparkSession, text: str) -> bool:
     """Return whether a text has a name in one of our catalogs, or a location in backticks.
 
-    A table's name has three parts at least; two may be one of Spark's. One or two round trips for
-    each first part. After USE any name may be of our catalog. A script of several statements may be
-    about ours as well: that is refused then, and not left to Spark, which would not find them.
+    One or two round trips if a name has dots, and for each catalog. After USE any name may be of
+    our catalog. A script of several statements may be about ours as well: that is refused then, and
+    not left to Spark, which would not find them.
     """
     if current_namespace(spark) is not None:
         return True
-    found = catalogs_in(text, session_dialect(spark))
-    return found is None or any(is_ours(spark, name) for name in found)
+    names = catalogs_in(text, session_dialect(spark))
+    if not names:
+        return names is None
+    described = {LOCAL_CATALOG, *map(str.lower, described_names(spark))}
+    return any(name.lower() in described and is_ours(spark, name) for name in names)
 
 
 def catalogs_in(text: str, dialect: Dialect) -> list[str] | None:
@@ -53,10 +57,10 @@ def _is_place(token: Token) -> bool:
 
 
 def _names(text: str, tokens: list[Token]) -> Iterator[str]:
-    """Yield the first parts of names with two dots, and what stands where a catalog may."""
+    """Yield the first parts of names with dots, and what stands where a catalog may."""
     for place, token in enumerate(tokens):
         is_inner = place > 0 and _is_dot(tokens, place - 1)
-        has_dots = _is_dot(tokens, place + 1) and _is_dot(tokens, place + 3)
+        has_dots = _is_dot(tokens, place + 1)
         before = tokens[place - 1].text.upper() if place > 0 else ""
         if token.token_type is TokenType.STRING:
             if before == "CATALOG":  # SET CATALOG 'prod'

@@ -10,8 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType as SparksStruct
 
 from iceberg_spark.spark.session.own_methods import original_methods
-from iceberg_spark.spark.session.session_catalogs import is_ours
-from iceberg_spark.spark.sql.current_namespace import current_namespace, whole_name
+from iceberg_spark.spark.sql.current_namespace import (
+    current_namespace,
+    is_iceberg_table,
+    whole_name,
+)
 from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Columns, Relation
@@ -65,7 +68,7 @@ def named_relation(spark: SparkSession, reference: TableReference, fold: Fold) -
         whole = tuple(map(fold, _possible_name(spark, reference.parts)))
         own = fold(reference.parts[-1])
     parts = whole_name(spark, reference.parts)
-    if len(parts) > 2 and is_ours(spark, parts[0]):
+    if is_iceberg_table(spark, parts):
         return Relation(own, whole, True)
 
     @cache
@@ -85,7 +88,7 @@ def _columns(kind: SparksStruct, fold: Fold) -> Columns:
 def _possible_name(spark: SparkSession, parts: Name) -> Name:
     """Return the whole name of a table; of a temporary view the one that a table would have."""
     whole = whole_name(spark, parts)
-    if len(whole) > 2 or current_namespace(spark) is not None:
+    if len(whole) > 2 or is_iceberg_table(spark, whole) or current_namespace(spark) is not None:
         return whole
     with original_methods():
         catalog = spark.catalog.currentCatalog()

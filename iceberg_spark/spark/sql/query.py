@@ -288,7 +288,7 @@ def _place(reference: TableReference, seen: Seen, names: ViewNames | None) -> Ta
     Raises InvalidInputError for a part with a dot: joined by dots it would be another name.
     """
     first, *rest = reference.parts
-    if names is not None and first == names.catalog.name and len(rest) > 1:
+    if names is not None and first == names.catalog.name and rest:
         return TablePlace(names.catalog, ".".join(map(check_part, rest)))
     text = _ours(reference, seen)
     if text is None:
@@ -305,7 +305,7 @@ def _ours(reference: TableReference, seen: Seen) -> str | None:
     if first.lower() == FORMAT_NAME and len(rest) == 1:
         return rest[0]
     parts = whole_name(seen.spark, reference.parts)
-    if len(parts) > 2 and seen.is_ours(parts[0]):
+    if seen.is_table(parts):
         return ".".join(map(check_part, parts))
     return None
 
@@ -394,7 +394,8 @@ def _table_and_selector(place: TablePlace, seen: Seen) -> tuple[LoadedTable, str
     """
     catalog, identifier, name = place.catalog, place.identifier, place.selector
     above, _, last = identifier.rpartition(".")
-    if name is not None or "/" in identifier or "." not in above:
+    has_root = "." not in above and is_selector(last)  # `cat.t.files` of a table `cat.t`
+    if name is not None or "/" in identifier or not above or not ("." in above or has_root):
         return seen.load(catalog, identifier), name
     try:
         return seen.load(catalog, identifier), None

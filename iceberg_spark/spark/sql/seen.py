@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.registry import catalog_of, identifier_of, resolve, with_settings
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+from iceberg_spark.spark.session.session_catalogs import session_catalog
+from iceberg_spark.spark.sql.current_namespace import Name, is_iceberg_table
 from iceberg_spark.spark.sql.limits import MOST_VIEWS
 
 Planned = TypeVar("Planned")
@@ -25,7 +26,7 @@ class Seen:
     """
 
     spark: SparkSession
-    _ours: dict[str, bool] = field(default_factory=dict)
+    _ours: dict[Name, bool] = field(default_factory=dict)
     _settings: dict[str, dict[str, str]] = field(default_factory=dict)
     _catalogs: dict[str, Catalog] = field(default_factory=dict)
     _loaded: dict[tuple[str, str], LoadedTable] = field(default_factory=dict)
@@ -59,11 +60,11 @@ class Seen:
                 "their number at each level. Store the rows of one of them in a table"
             )
 
-    def is_ours(self, name: str) -> bool:
-        """Return whether a catalog is one of ours."""
-        if name not in self._ours:
-            self._ours[name] = is_ours(self.spark, name)
-        return self._ours[name]
+    def is_table(self, name: Name) -> bool:
+        """Return whether a whole name is that of a table in an Iceberg catalog."""
+        if name[:-1] not in self._ours:
+            self._ours[name[:-1]] = is_iceberg_table(self.spark, name)
+        return self._ours[name[:-1]]
 
     def settings(self, name: str) -> dict[str, str]:
         """Return the properties that the session gives a catalog."""

@@ -196,8 +196,23 @@ def test_a_namespace_that_only_a_table_makes_takes_properties(
 def test_a_table_is_created_in_a_namespace_that_is_there(catalog: PointerCatalog) -> None:
     with pytest.raises(NoSuchNamespaceError, match=r"create_namespace\('db'\)"):
         create(catalog)
-    with pytest.raises(InvalidInputError, match="is not namespace"):
-        create(catalog, "t")
+    with pytest.raises(InvalidInputError, match="is a path"):
+        create(catalog, "db.")
+
+
+def test_the_root_namespace_has_tables_and_views(catalog: PointerCatalog, tmp_path: Path) -> None:
+    create(catalog, "t")
+    assert catalog.load("t").metadata_location.startswith(f"{tmp_path}/wh/t/metadata/00000-")
+    namespaces = catalog.namespaces
+    assert namespaces.list_tables(()) == [("t",)]
+    assert namespaces.list_namespaces(()) == []
+    assert namespaces.exists(()) and namespaces.properties(()) == {}
+    namespaces.create(("db",), {})
+    namespaces.rename_table("t", "db.t")
+    assert namespaces.list_tables(()) == []
+    namespaces.rename_table("db.t", "u")
+    catalog.drop_table("u")
+    assert not catalog.table_exists("u")
 
 
 def test_a_namespaces_location_says_where_its_tables_go(

@@ -13,6 +13,7 @@ from iceberg_spark.errors import (
     CommitFailedException,
     InvalidInputError,
     NoSuchNamespaceError,
+    NoSuchTableError,
     NoSuchViewError,
     ServiceUnavailableError,
     UnsupportedError,
@@ -292,9 +293,16 @@ def test_or_replace_gives_up_where_the_view_is_another_each_time():
 def test_names_are_checked_before_anything_is_asked():
     server = served()
     catalog = TableCatalog(server.catalog())
-    for name in ("v", ("db", "a.v"), "db..v"):
+    for name in (("db", "a.v"), "db..v"):
         with pytest.raises(InvalidInputError):
             catalog.load_view(name)
+    with pytest.raises(NoSuchViewError, match="root namespace"):
+        catalog.load_view("v")
+    with pytest.raises(NoSuchTableError, match="root namespace"):
+        catalog.load_table("t")
+    with pytest.raises(NoSuchNamespaceError):
+        catalog.list_tables(())
+    assert not catalog.namespace_exists(()) and not catalog.table_exists("t")
     assert server.asked() == []
 
 
