@@ -75,7 +75,7 @@ from iceberg_spark.spec.snapshot import Snapshot
 
 
 class Maintenance:
-    """Maintenance of one table; each method commits by itself and moves the table on."""
+    """Maintenance of one table. Each method commits by itself and may run next to writers."""
 
     __slots__ = ("_catalog", "_loaded", "_take")
 
@@ -90,11 +90,14 @@ class Maintenance:
         return f"Maintenance of {self._loaded.identifier}"
 
     def check(self) -> TableCheck:
-        """Read the newest metadata with all its manifests, and say what breaks the specification.
+        """Compare the newest metadata and all its manifests with the specification.
 
-        Row ids that overlap, sequence numbers and counts that can't be, two deletion vectors for a
-        file, references to nothing, files that can't be read, ...; no data file is opened, nothing
-        is changed. Memory holds a snapshot's entries, some 300 bytes a file.
+        It finds row ids that overlap, impossible sequence numbers and counts, two deletion vectors
+        for a file, references to nothing and unreadable files. It opens no data file and changes
+        nothing. Memory holds a snapshot's entries, some 300 bytes per file.
+
+        Example:
+            >>> t.maintenance.check().is_sound
         """
         try:
             loaded = self._catalog.load(self._loaded.identifier)
@@ -116,19 +119,16 @@ class Maintenance:
         delete_outside: bool = False,
         spark: on_spark.SparkSession | None = None,
     ) -> ExpireResult:
-        """Remove old snapshots and delete the files that nothing reaches any more.
+        """Remove old snapshots, and delete the files that no snapshot needs any more.
 
-        `older_than` is ms since the epoch or a datetime with a zone; without it
-        `history.expire.max-snapshot-age-ms` (5 days) counts, without `retain_last`
-        `history.expire.min-snapshots-to-keep` (1). Branches and tags keep what their own
-        retention says. `snapshot_ids` go besides. A dry run changes nothing and lists the files.
-        With `clean_expired_metadata` partition specs and schemas go that nothing needs any more.
-        `max_concurrent_deletes` threads delete (8); `stream_results` changes nothing.
-
-        Only files below the table's location, as its catalog or you named it, are deleted;
-        `not_deleted` names others, such as those below a `write.data.path` elsewhere.
-        `delete_outside` deletes them too. A session that is given, or active for large tables,
-        compares files; else this process, 200 bytes a file.
+        - `older_than`: Milliseconds since 1970 or a datetime with a zone; by default
+          `history.expire.max-snapshot-age-ms` (5 days).
+        - `retain_last`: By default `history.expire.min-snapshots-to-keep` (1).
+        - `snapshot_ids`: More snapshots to expire. Branches and tags keep their retention.
+        - `dry_run`: Change nothing, and list the files.
+        - `clean_expired_metadata`: Remove partition specs and schemas that nothing needs.
+        - `delete_outside`: Delete files outside the table's location too (`not_deleted`).
+        - `spark`: Compares files, as an active session does for large tables.
 
         Raises ValidationException (`gc.enabled`), NoSuchSnapshotError, InvalidInputError.
         """
@@ -160,14 +160,19 @@ class Maintenance:
         sort_by: Sequence[str] = (),
         use_caching: bool = False,
     ) -> ManifestRewrite:
-        """Write the manifests of a partition spec anew: sorted by partition, of an even size.
+        """Write the manifests of a partition spec again, sorted by partition and of an even size.
 
-        Scans that filter by partition then open fewer of them. `spec_id` is the current spec
-        without it, `sort_by` names partition fields in another order, or some of them.
-        `use_caching` is taken as Java's option and changes nothing. Files keep their snapshot ids
-        and sequence numbers. This process holds some 3 KB a file.
+        Scans that filter by partition then open fewer of them. Files keep their snapshot ids and
+        sequence numbers. This process holds some 3 KB per file.
 
-        Raises InvalidInputError for an unknown spec or field, CommitFailedException.
+        Args:
+            spec_id: By default the current spec.
+            sort_by: Partition fields to sort by, in this order.
+            use_caching: Java's option; it has no effect.
+
+        Raises:
+            InvalidInputError: The spec or a field is unknown.
+            CommitFailedException: Other commits came first, too often.
         """
         flag(use_caching, "use_caching")
         action = RewriteManifests(
@@ -197,10 +202,13 @@ class Maintenance:
     ) -> TableStatistics:
         """Count the distinct values of columns, into a Puffin file that Java's engines read.
 
-        `columns` are all of primitive types without it; "a.b" is a field of a struct. Nulls do not
-        count, nor empty texts (as in Java). Up to 4,096 values the count is exact, above it is 3 %
-        off at most in 95 of 100 cases. Spark's tasks read when a session is given, or active and
-        there is more than 64 MB. A snapshot that has statistics gets others.
+        NULLs and empty strings are not counted, as in Java. Up to 4,096 values the count is exact.
+        Above, it is at most 3 % off in 95 of 100 cases.
+
+        Args:
+            snapshot_id: By default the current snapshot. Its earlier statistics are replaced.
+            columns: By default all columns of primitive types; "a.b" is a field of a struct.
+            spark: Its tasks read the table, as those of an active session do for more than 64 MB.
 
         Raises NoSuchSnapshotError, InvalidSchemaError, InvalidInputError for nested columns.
         """
@@ -216,9 +224,10 @@ class Maintenance:
     def compute_partition_stats(self, snapshot_id: int | None = None) -> PartitionStatistics:
         """Write files, rows and bytes of each partition to a file that Java's engines read.
 
-        On top of the nearest earlier snapshot's file, only what came since is read; a snapshot
-        that has a file keeps it. Raises NoSuchSnapshotError, InvalidInputError for a table without
-        partitions.
+        It starts from the nearest earlier snapshot's file and reads only newer manifests. A
+        snapshot that has a file keeps it.
+
+        Raises NoSuchSnapshotError, InvalidInputError for a table without partitions.
         """
         loaded = self._newest()
         metadata, io = loaded.metadata, loaded.io
@@ -249,18 +258,18 @@ class Maintenance:
         *,
         spark: on_spark.SparkSession | None = None,
     ) -> OrphanResult:
-        """Delete files below the table that nothing of it names, of any snapshot.
+        """Delete files in the table's folder that no snapshot names.
 
-        `older_than` is ms since the epoch or a datetime with a zone, 3 days ago without it; less
-        than 24 hours ago is refused, since a write in progress may have made such a file, unless
-        `allow_recent` says that nobody writes. `location` is the table's, or a folder of its
-        properties `write.*.path`, or one below. `file_list_view` (columns `file_path` and
-        `last_modified`) takes the place of the listing: a view's name, a frame or an Arrow table.
+        - `older_than`: Milliseconds since 1970 or a datetime with a zone; by default 3 days ago.
+          Less than 24 hours ago needs `allow_recent`: a running write has made such files.
+        - `location`: The table's, a folder of its properties `write.*.path`, or a folder below.
+        - `dry_run`: List the files without deleting them.
+        - `file_list_view`: A list instead of the folder: a view's name, a DataFrame or an Arrow
+          table with `file_path` and `last_modified`.
 
-        Kept are hidden files (`_` and `.` first), files of tables below, links, and whatever
-        metadata may mean under another spelling. One that it has under another scheme or
-        authority is an error, unless `equal_schemes` or `equal_authorities` say that they are
-        one, or `prefix_mismatch_mode` is IGNORE (keep) or DELETE.
+        Hidden files (`_`, `.`), files of tables below and links are kept. A file that the metadata
+        names under another scheme or host is an error, unless `equal_schemes` or
+        `equal_authorities` declare them equal, or `prefix_mismatch_mode` is IGNORE or DELETE.
 
         This process holds some 500 bytes a file that is old enough. Raises ValidationException
         where it can't be told what is an orphan or `gc.enabled` is false, InvalidInputError; also
@@ -282,10 +291,12 @@ class Maintenance:
     def convert_equality_deletes(
         self, *, branch: str | None = None, spark: on_spark.SparkSession | None = None
     ) -> DeleteRewrite:
-        """Turn equality deletes into position deletes, which are quicker to read; no row changes.
+        """Turn equality deletes into position deletes, which are faster to read. No row changes.
 
-        Spark's tasks read the keys, one data file each, when a session is given or active. Raises
-        ValidationException when older rows came under the deletes meanwhile, as by a compaction.
+        Spark's tasks read the keys if a session is passed or active.
+
+        Raises:
+            ValidationException: A compaction moved rows meanwhile to which the deletes apply.
         """
         return self._rewrite_deletes(plan_conversion, branch, spark)
 
@@ -297,16 +308,16 @@ class Maintenance:
         branch: str | None = None,
         spark: on_spark.SparkSession | None = None,
     ) -> DeleteRewrite:
-        """Bring position delete files to a good size, by Java's options; no row changes.
+        """Bring position delete files to a good size, by the options of Java's procedure.
 
-        Those below `min-file-size-bytes` or above `max-file-size-bytes` are rewritten, by
-        partition, where there are `min-input-files` (5) of them or enough for a file; with
-        `rewrite-all` all are. `where` chooses partitions. Positions of data files that are gone are
-        left out. `write.delete.granularity` says whether each data file has its own. In format
-        version 3 deletion vectors take their place, and those that are there stay.
+        Files below `min-file-size-bytes` or above `max-file-size-bytes` are rewritten, by
+        partition, if there are `min-input-files` (5) of them or enough for a file; `rewrite-all`
+        rewrites all. `where` chooses partitions. Positions in removed data files are dropped.
+        `write.delete.granularity` decides whether each data file has its own. In format version 3
+        deletion vectors replace them, and existing deletion vectors stay.
 
-        Raises InvalidOptionError, ValidationException when another commit removed a file; with
-        `partial-progress.enabled` such a part is left out (and logged) where another landed.
+        Raises InvalidOptionError, and ValidationException if another commit removed a file. With
+        `partial-progress.enabled` such a part is skipped, with a log entry, if others succeeded.
         """
         asked = position_rewrite(options, where, branch, spark)
         loaded = self._newest()
@@ -322,7 +333,7 @@ class Maintenance:
         branch: str | None = None,
         spark: on_spark.SparkSession | None = None,
     ) -> DeleteRewrite:
-        """Bring many position delete files down to one for each data file; dangling ones go.
+        """Leave one position delete file for each data file, and drop dangling ones.
 
         With options or `where` it is `rewrite_position_delete_files`.
         """
@@ -331,9 +342,10 @@ class Maintenance:
         return self._rewrite_deletes(plan_position_rewrite, branch, spark)
 
     def remove_dangling_deletes(self, *, branch: str | None = None) -> RemovedDeletes:
-        """Take delete files that apply to no data file any more out of the table.
+        """Remove delete files that apply to no data file from the table.
 
-        Raises ValidationException where an older data file came meanwhile, to which one applies.
+        Raises:
+            ValidationException: An older data file came meanwhile to which one of them applies.
         """
         loaded = self._newest()
         with working(f"Looking for dangling deletes of {self._loaded.identifier}"):
@@ -352,18 +364,26 @@ class Maintenance:
         branch: str | None = None,
         spark: on_spark.SparkSession | None = None,
     ) -> DataRewrite:
-        """Rewrite small, large and much deleted data files to good ones; no row changes.
+        """Rewrite data files that are too small, too large or have many deletes. No row changes.
 
-        `strategy` is "binpack" (default) or "sort", by `sort_order` ("a desc nulls last, b" or
-        "zorder(a, b)"), else by the table's. `where` picks files: all rows of those that may match
-        are rewritten. `options` are those of Java's procedure (sizes in bytes). Deletes committed
-        meanwhile are no conflict; groups whose files others removed are planned anew alone.
+        Deletes that are committed meanwhile are no conflict. Groups whose files others removed are
+        planned again. Spark's tasks do the work if a session is passed, or active and there is more
+        than 64 MB; otherwise this process does.
 
-        Spark's tasks do it when a session is given, or active and there is more than 64 MB; else
-        this process does, a new file at a time, or a group at a time where rows are sorted.
+        Args:
+            strategy: "binpack" (default) or "sort".
+            sort_order: "a desc nulls last, b" or "zorder(a, b)"; by default the table's order.
+            where: Chooses files. All rows of a file that may match are rewritten.
+            options: Those of Java's procedure, sizes in bytes.
+            branch: By default main.
+            spark: The session whose tasks do the work.
 
-        Raises InvalidInputError, InvalidOptionError, InvalidExpressionError, UnsupportedError,
-        CommitFailedException where too many commits of `partial-progress` failed.
+        Raises:
+            InvalidInputError: An argument or an option is wrong.
+            CommitFailedException: Too many commits of `partial-progress` failed.
+
+        Example:
+            >>> t.maintenance.rewrite_data_files("sort", "zorder(a, b)", where="day = '2024-06-01'")
         """
         loaded = self._newest()
         work = compaction(
@@ -384,7 +404,7 @@ class Maintenance:
         staging_location: str | None = None,
         create_file_list: bool = True,
     ) -> RewrittenPaths:
-        """Rewrite the metadata for a table that is to be copied elsewhere; this one stays as it is.
+        """Rewrite the metadata for a copy of the table elsewhere. The table itself stays unchanged.
 
         Metadata files, lists, manifests and position deletes go to the staging folder with paths
         below `target_prefix`; `file_list_location` lists what to copy, "source,target" a line.
