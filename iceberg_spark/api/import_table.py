@@ -169,7 +169,7 @@ class _Import:
     def _filled(
         self, new: NewTable, io: FileIO, session: Any, *, beside: bool, handover: CommitState
     ) -> Table:
-        check_free(new.io, new.location, asked=True)
+        check_free(new.io, new.location, requested=True)
         if beside:
             _check_apart(self.folder, new.location)
         metadata = apply(None, new.updates, now_ms=int(time.time() * 1000))

@@ -56,7 +56,7 @@ def create(
         CleanupOnFailure(new.io, ()) as handover,
         DropOnFailure(catalog, identifier, new.ours, handover),
     ):
-        check_free(new.io, new.location, asked=True)
+        check_free(new.io, new.location, requested=True)
         loaded = commit(catalog, identifier, (), None, creation=new, handover=handover)
     return Table(catalog, loaded)
 

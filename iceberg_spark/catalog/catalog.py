@@ -73,7 +73,7 @@ class NewTable:
     @property
     def location(self) -> str:
         """Where it goes."""
-        return next(each.location for each in self.updates if isinstance(each, SetLocation))
+        return next(update.location for update in self.updates if isinstance(update, SetLocation))
 
 
 Creation: TypeAlias = Callable[[str], tuple[TableUpdate, ...]]
@@ -144,7 +144,7 @@ class Catalog(Protocol):
         server of REST applies updates whose requirements still hold to the newest.
         Raises CommitFailedException (nothing landed, may be retried), TableAlreadyExistsError,
         CommitStateUnknownException (it may have landed). Any other IcebergError is a refusal too:
-        nothing landed, and nothing that is under way still can. What is no IcebergError leaves
+        nothing landed, and nothing that is under way still can. Any other exception leaves
         it open.
         """
         ...

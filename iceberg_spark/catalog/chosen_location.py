@@ -12,54 +12,54 @@ from iceberg_spark.io import location as locations
 from iceberg_spark.spec.secrets import check_place
 
 
-def chosen_location(catalog: Catalog, identifier: str, asked: str) -> str:
+def chosen_location(catalog: Catalog, identifier: str, requested: str) -> str:
     """Return the place, without a slash at its end.
 
     Raises InvalidInputError for one that holds a secret, or depends on the current folder, and
     UnsupportedError for another place than the name says where names are places (Java:
     HadoopCatalog).
     """
-    check_place(asked)
-    if not locations.is_absolute(asked):
-        raise InvalidInputError(f"LOCATION '{asked}': say the whole path, or one with a scheme")
-    place = asked.rstrip("/") or asked
+    check_place(requested)
+    if not locations.is_absolute(requested):
+        raise InvalidInputError(f"LOCATION '{requested}': say the whole path, or one with a scheme")
+    chosen = requested.rstrip("/") or requested
     if isinstance(catalog, FileSystemCatalog):
         named = catalog.location_of(identifier)
-        if not locations.same_file(place, named):
+        if not locations.same_file(chosen, named):
             raise UnsupportedError(
                 f"Catalog '{catalog.name}' finds tables by their folders, so the table can't be "
-                f"at {asked}: leave LOCATION out"
+                f"at {requested}: leave LOCATION out"
             )
         return named
-    return place
+    return chosen
 
 
-def moved_location(catalog: Catalog, base: LoadedTable, asked: str) -> str:
+def moved_location(catalog: Catalog, base: LoadedTable, requested: str) -> str:
     """Return where new files of a table go from now on; raises as `chosen_location`.
 
     Another store is refused too, since files of a table are opened in its own store only, and so
     is the folder of another table, whose clean-up would take these files for nobody's
     (InvalidInputError).
     """
-    place, before = chosen_location(catalog, base.identifier, asked), base.metadata.location
-    if locations.store_of(place) != locations.store_of(before):
+    chosen, before = chosen_location(catalog, base.identifier, requested), base.metadata.location
+    if locations.store_of(chosen) != locations.store_of(before):
         raise UnsupportedError(
             f"The table is at {before}, and its files can't be of two stores: make another table "
-            f"at {asked}"
+            f"at {requested}"
         )
-    if not _was_at(base, place):
-        check_free(base.io, place, asked=True)
-        if holds_table(base.io, place):
+    if not _was_at(base, chosen):
+        check_free(base.io, chosen, requested=True)
+        if holds_table(base.io, chosen):
             raise InvalidInputError(
-                f"Another table is at {asked}, and would take this one's files for nobody's: say a "
-                "folder of its own"
+                f"Another table is at {requested}, and would delete this one's files as orphans: "
+                "choose a separate folder"
             )
-    return place
+    return chosen
 
 
-def _was_at(base: LoadedTable, place: str) -> bool:
+def _was_at(base: LoadedTable, folder: str) -> bool:
     """Return whether a table is, or was, at a place, as far as its log of metadata tells."""
     former = (entry.metadata_file for entry in base.metadata.metadata_log)
-    return base.metadata.location == place or any(
-        path.startswith(f"{place}/{METADATA_FOLDER}/") for path in former
+    return base.metadata.location == folder or any(
+        path.startswith(f"{folder}/{METADATA_FOLDER}/") for path in former
     )

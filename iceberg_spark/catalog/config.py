@@ -112,8 +112,8 @@ def _content_of_file(folders: tuple[Path, ...]) -> dict[str, Any]:
 
 def _from_file(name: str, folders: tuple[Path, ...]) -> dict[str, str]:
     catalogs = _catalogs_of_file(folders)
-    found = next((value for key, value in catalogs.items() if key.lower() == name.lower()), None)
-    return _flat(found) if isinstance(found, dict) else {}
+    section = next((value for key, value in catalogs.items() if key.lower() == name.lower()), None)
+    return _flat(section) if isinstance(section, dict) else {}
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

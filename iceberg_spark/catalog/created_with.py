@@ -8,9 +8,9 @@ DEFAULT = "table-default."
 OVERRIDE = "table-override."
 
 
-def created_with(catalog: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+def created_with(catalog: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a new table: the catalog's defaults, those given, its overrides."""
-    return {**_under(DEFAULT, catalog), **given, **_under(OVERRIDE, catalog)}
+    return {**_under(DEFAULT, catalog), **chosen, **_under(OVERRIDE, catalog)}
 
 
 def _under(prefix: str, properties: Mapping[str, str]) -> dict[str, str]:

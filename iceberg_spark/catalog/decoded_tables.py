@@ -17,7 +17,7 @@ from iceberg_spark.spec.metadata_json import metadata_from_dict
 class LatelyUsed:
     """Values up to a number of bytes, those out first that were put in longest ago."""
 
-    __slots__ = ("_held", "_kept", "_lock", "_most")
+    __slots__ = ("_entries", "_held", "_lock", "_most")
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -26,7 +26,7 @@ class LatelyUsed:
     def clear(self) -> None:
         """Forget everything; in a forked process, whose lock another thread may have held."""
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._held = 0
 
     @property
@@ -37,18 +37,18 @@ class LatelyUsed:
     def get(self, key: Hashable) -> Any:
         """Return a value, None for one that isn't kept."""
         with self._lock:
-            return self._kept.get(key, (None, 0))[0]
+            return self._entries.get(key, (None, 0))[0]
 
     def put(self, key: Hashable, value: Any, size: int) -> None:
         """Keep a value in place of the one that the key had, unless it is too large for all."""
         with self._lock:
-            self._held -= self._kept.pop(key, (None, 0))[1]
+            self._held -= self._entries.pop(key, (None, 0))[1]
             if size > self._most:
                 return
-            self._kept[key] = value, size
+            self._entries[key] = value, size
             self._held += size
             while self._held > self._most:
-                self._held -= self._kept.popitem(last=False)[1][1]
+                self._held -= self._entries.popitem(last=False)[1][1]
 
 
 _tables = LatelyUsed(DECODED.entries_bytes)
@@ -59,9 +59,9 @@ os.register_at_fork(after_in_child=_files.clear)
 
 def decoded_file(key: Hashable, read: Callable[[], tuple[TableMetadata, int]]) -> TableMetadata:
     """Return the metadata of a file, from `read`, with its bytes, if it isn't known by its key."""
-    known: TableMetadata | None = _files.get(key)
-    if known is not None:
-        return known
+    decoded: TableMetadata | None = _files.get(key)
+    if decoded is not None:
+        return decoded
     metadata, size = read()
     _files.put(key, metadata, size)
     return metadata

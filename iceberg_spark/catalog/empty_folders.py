@@ -23,17 +23,19 @@ def remove_empty_folders(io: FileIO, home: str, metadata: TableMetadata) -> None
     """
     within = f"{location.normalise(home)}/"
     own = [location.join(home, name) for name in (DATA_FOLDER, METADATA_FOLDER)]
-    own += [each for each in own_folders(metadata) if location.normalise(each).startswith(within)]
+    own += [
+        folder for folder in own_folders(metadata) if location.normalise(folder).startswith(within)
+    ]
     if location.is_local(home):
-        for each in own:
-            for at, _, _ in os.walk(location.strip_scheme(each), topdown=False):
-                _remove_local(at)
+        for folder in own:
+            for current, _, _ in os.walk(location.strip_scheme(folder), topdown=False):
+                _remove_local(current)
         _remove_local(location.strip_scheme(home))
     elif location.store_of(home) in location.HADOOP:
         with suppress(IcebergError):
             used = _used(io, home)
-            for each in own:
-                _remove(io, each, used)
+            for folder in own:
+                _remove(io, folder, used)
             _remove_one(io, home, used)
 
 
@@ -46,15 +48,15 @@ def _used(io: FileIO, home: str) -> set[str]:
     """Return the folders that a file lies below."""
     used = set()
     for info in io.list(home):
-        at = location.normalise(info.path)
-        while len(above := location.parent(at)) < len(at):
-            used.add(at := above)
+        path = location.normalise(info.path)
+        while len(above := location.parent(path)) < len(path):
+            used.add(path := above)
     return used
 
 
 def _remove(io: FileIO, folder: str, used: Collection[str]) -> None:
-    for each in io.list_folders(folder):
-        _remove(io, each, used)
+    for child in io.list_folders(folder):
+        _remove(io, child, used)
     _remove_one(io, folder, used)
 
 

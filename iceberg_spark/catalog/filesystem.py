@@ -84,13 +84,13 @@ class FileSystemCatalog:
     and not changed.
     """
 
-    __slots__ = ("_io", "_known", "_name", "_properties")
+    __slots__ = ("_io", "_loaded", "_name", "_properties")
 
     def __init__(self, name: str, properties: Mapping[str, str] | None = None) -> None:
         self._name = name
         self._properties = dict(properties or {})
         self._io = open_storage(self._properties)
-        self._known: dict[str, LoadedTable] = {}
+        self._loaded: dict[str, LoadedTable] = {}
 
     def __reduce__(self) -> tuple[type[FileSystemCatalog], tuple[str, dict[str, str]]]:
         return FileSystemCatalog, (self._name, self._properties)
@@ -127,8 +127,8 @@ class FileSystemCatalog:
 
     def stage(self, identifier: str, creation: Creation) -> NewTable:
         """Prepare a table that `commit` creates."""
-        at = self.location_of(identifier)
-        return NewTable(creation(at), self.io(at))
+        table_location = self.location_of(identifier)
+        return NewTable(creation(table_location), self.io(table_location))
 
     def location_of(self, identifier: str) -> str:
         """Return where a table is: a location itself, or `db.table` below the warehouse."""
@@ -150,16 +150,18 @@ class FileSystemCatalog:
         table = self.location_of(identifier)
         if is_metadata_file(table):
             return self._load_file(table)
-        known = self._known.get(table)
-        if known is not None and is_unchanged(self._io, table, known.metadata_location, known.tag):
-            return known
+        cached = self._loaded.get(table)
+        if cached is not None and is_unchanged(
+            self._io, table, cached.metadata_location, cached.tag
+        ):
+            return cached
         for _ in range(_TRIES_TO_READ):
-            found = newest_version(self._io, table)
-            if found is None:
+            newest = newest_version(self._io, table)
+            if newest is None:
                 break
             try:
-                loaded = load_version(self._io, table, found.metadata_location, known)
-                return self._remember(table, replace(loaded, tag=found.tag))
+                loaded = load_version(self._io, table, newest.metadata_location, cached)
+                return self._remember(table, replace(loaded, tag=newest.tag))
             except NoSuchFileError:  # deleted after a later commit: look again
                 continue
         other = foreign_folder(self._io, table)
@@ -176,13 +178,13 @@ class FileSystemCatalog:
         Where versions are deleted after commits a tag tells nothing: one whose deletion failed is
         still there, and its next version may be gone.
         """
-        self._known.pop(table, None)
+        self._loaded.pop(table, None)
         if bool_property(loaded.metadata.properties, METADATA_DELETE_AFTER_COMMIT_ENABLED):
             return replace(loaded, tag="")
         if loaded.tag:
-            self._known[table] = loaded
-        while len(self._known) > _MOST_KNOWN:
-            self._known.pop(next(iter(self._known)), None)
+            self._loaded[table] = loaded
+        while len(self._loaded) > _MOST_KNOWN:
+            self._loaded.pop(next(iter(self._loaded)), None)
         return loaded
 
     def _load_file(self, path: str) -> LoadedTable:
@@ -231,14 +233,14 @@ class FileSystemCatalog:
             delete_dropped(self._io, newest, committed)
         return self._remember(table, committed)
 
-    def _refuse_changed(self, found: LoadedTable, base: LoadedTable) -> None:
-        table = found.identifier
-        if not location.same_file(found.metadata_location, base.metadata_location):
+    def _refuse_changed(self, current: LoadedTable, base: LoadedTable) -> None:
+        table = current.identifier
+        if not location.same_file(current.metadata_location, base.metadata_location):
             raise CommitFailedException(
-                f"{table} was changed by another commit: it is at {found.metadata_location} now, "
+                f"{table} was changed by another commit: it is at {current.metadata_location} now, "
                 f"this commit was made for {base.metadata_location}"
             )
-        if not _is_same(found, base):
+        if not _is_same(current, base):
             raise _replaced(base)
 
     def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
@@ -251,26 +253,26 @@ class FileSystemCatalog:
                 f"{table} is one metadata file and read-only: load the table by its location "
                 "to change it"
             )
-        found = newest_version(self._io, table)
-        if found is None:
+        newest = newest_version(self._io, table)
+        if newest is None:
             raise NoSuchTableError(f"No table at {table}; it may have been dropped")
-        if found.version is None:
+        if newest.version is None:
             raise UnsupportedError(
                 f"{table} belongs to a catalog that keeps its own pointer "
-                f"({location.name(found.metadata_location)}), so changing it through its folder "
+                f"({location.name(newest.metadata_location)}), so changing it through its folder "
                 "would not be seen there; load it through that catalog to change it"
             )
-        return found
+        return newest
 
     def _read_newest(self, table: str, base: LoadedTable) -> LoadedTable:
-        found = self._committable(table)
-        same = location.same_file(found.metadata_location, base.metadata_location)
+        newest = self._committable(table)
+        same = location.same_file(newest.metadata_location, base.metadata_location)
         try:
-            path = found.metadata_location
+            path = newest.metadata_location
             return load_version(self._io, base.identifier, path, base if same else None)
         except NoSuchFileError:
             raise CommitFailedException(
-                f"{found.metadata_location} was removed by a later commit"
+                f"{newest.metadata_location} was removed by a later commit"
             ) from None
 
     def _refuse_moved(self, before: TableMetadata, after: TableMetadata) -> None:
@@ -286,8 +288,8 @@ class FileSystemCatalog:
         requirements: tuple[TableRequirement, ...],
         updates: tuple[TableUpdate, ...],
     ) -> LoadedTable:
-        found = None if is_metadata_file(table) else newest_version(self._io, table)
-        if found is not None:
+        newest = None if is_metadata_file(table) else newest_version(self._io, table)
+        if newest is not None:
             raise TableAlreadyExistsError(f"A table is at {table} already")
         check(None, requirements)
         metadata = apply(None, updates, now_ms=int(time.time() * 1000))
@@ -326,16 +328,19 @@ class FileSystemCatalog:
     def _look_before(self, table: str, version: int, base: LoadedTable | None) -> None:
         """Raise CommitFailedException where the version is there, or its base isn't any more."""
         paths = version_paths(table, version)
-        known = () if base is None else (base.metadata_location, hint_path(table))
-        there = self._io.find([*known, *paths])
-        other = next((path for path in paths if path in there), None)
+        earlier = () if base is None else (base.metadata_location, hint_path(table))
+        existing = self._io.find([*earlier, *paths])
+        other = next((path for path in paths if path in existing), None)
         if other is not None:
             raise another_came_first(other)
         if base is None or not base.tag:
             return
-        if base.metadata_location not in there or there[base.metadata_location].tag != base.tag:
+        if (
+            base.metadata_location not in existing
+            or existing[base.metadata_location].tag != base.tag
+        ):
             raise _replaced(base)
-        if has_gone_on(self._io, table, version - 1, there, version - 1):
+        if has_gone_on(self._io, table, version - 1, existing, version - 1):
             raise CommitFailedException(f"Others came first: {table} has a later version")
 
     def _withdraw_if_late(
@@ -357,8 +362,8 @@ class FileSystemCatalog:
     def _withdraw_if_doubled(self, table: str, put: LoadedTable) -> None:
         """Give up a creation that met one of another writer, who compresses first versions."""
         versions = version_files(self._io, table)
-        first = [found for version, found in versions if version == 1]
-        other = next((found for found in first if found != put.metadata_location), None)
+        first = [path for version, path in versions if version == 1]
+        other = next((path for path in first if path != put.metadata_location), None)
         if other is None or (versions[-1][0] > 1 and self._is_built_upon(versions[-1][1], (), put)):
             return
         self._io.delete(put.metadata_location)
@@ -401,15 +406,15 @@ class FileSystemCatalog:
         if is_metadata_file(table) or not self.table_exists(identifier):
             raise NoSuchTableError(f"No table at {table} to drop")
         self._committable(table)
-        found = self.load(identifier) if purge else None
-        rest = files_to_purge(self._io, found) if found else ()
+        dropped = self.load(identifier) if purge else None
+        rest = files_to_purge(self._io, dropped) if dropped else ()
         pointers = [*(path for _, path in version_files(self._io, table)), hint_path(table)]
         self._io.delete_many(pointers)
         # Another table may be created here from now on, whose pointers have the same paths.
         removed = set(map(location.normalise, pointers))
         self._io.delete_many(path for path in rest if location.normalise(path) not in removed)
-        if found is not None:
-            remove_empty_folders(self._io, table, found.metadata)
+        if dropped is not None:
+            remove_empty_folders(self._io, table, dropped.metadata)
 
 
 def _replaced(base: LoadedTable) -> CommitFailedException:

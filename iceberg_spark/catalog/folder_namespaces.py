@@ -103,8 +103,8 @@ class FolderNamespaces:
                     f"is the object {folder}/, as Hadoop makes one; drop it with Java's catalog"
                 )
             return
-        for each in self._io.list_folders(folder):
-            below = set(map(location.name, self._io.list_folders(each)))
+        for child in self._io.list_folders(folder):
+            below = set(map(location.name, self._io.list_folders(child)))
             if METADATA_FOLDER not in below:  # else a purge has left it: a table's, without a file
                 raise self._not_empty(namespace)
         self._remove(folder)
@@ -121,8 +121,8 @@ class FolderNamespaces:
 
     def _remove(self, folder: str) -> None:
         """Remove folders without a file; the store refuses one that has got a file meanwhile."""
-        for each in self._io.list_folders(folder):
-            self._remove(each)
+        for child in self._io.list_folders(folder):
+            self._remove(child)
         self._io.delete(folder)
 
     def _is_there(self, folder: str) -> bool:
@@ -134,7 +134,7 @@ class FolderNamespaces:
             return True
         seen = location.store_of(folder) in _EMPTY_FOLDERS
         above = self._io.list_folders(location.parent(folder)) if seen else ()
-        return any(location.same_file(each, folder) for each in above)
+        return any(location.same_file(child, folder) for child in above)
 
     def properties(self, namespace: Name) -> dict[str, str]:
         """Return where the folder is. Raises NoSuchNamespaceError."""
@@ -176,8 +176,8 @@ class FolderNamespaces:
         return folder_of(self._warehouse, namespace)
 
     def _folders(self, namespace: Name) -> Iterator[str]:
-        found = (location.name(each) for each in self._io.list_folders(self._folder(namespace)))
-        return iter(sorted(name for name in found if name != METADATA_FOLDER))
+        names = (location.name(child) for child in self._io.list_folders(self._folder(namespace)))
+        return iter(sorted(name for name in names if name != METADATA_FOLDER))
 
     def _is_table(self, namespace: Name, name: str) -> bool:
         return newest_version(self._io, location.join(self._folder(namespace), name)) is not None

@@ -61,27 +61,27 @@ def foreign_folder(io: FileIO, folder: str) -> ForeignFolder | None:
         return None
 
 
-def check_free(io: FileIO, folder: str, *, asked: bool) -> None:
+def check_free(io: FileIO, folder: str, *, requested: bool) -> None:
     """Refuse to make a table where others keep theirs: its files would be taken for theirs.
 
     A location that holds a secret is refused before anything is looked at.
 
-    `asked` says that somebody called for the new table; a save that would make one by the way
-    is refused beside plain data files as well, whose rows it would not show. Raises
+    `requested` says that somebody called for the new table; a save that would make one by the way
+    is refused next to plain data files as well, whose rows it would not show. Raises
     InvalidInputError, StorageError where a store fails: what can't be told may be others'.
     """
     check_place(folder)
     with suppress(StoragePermissionError, UnsupportedError):  # a server may make it
-        _refuse_taken(io, folder, asked=asked)
+        _refuse_taken(io, folder, requested=requested)
 
 
-def _refuse_taken(io: FileIO, folder: str, *, asked: bool) -> None:
+def _refuse_taken(io: FileIO, folder: str, *, requested: bool) -> None:
     with named_errors("list", folder, location.store_of(folder)):
-        found = _inside(io, folder) or _look(io, folder)
-    if found is not None and (found.is_owned or (found.is_data and not asked)):
+        foreign = _inside(io, folder) or _look(io, folder)
+    if foreign is not None and (foreign.is_owned or (foreign.is_data and not requested)):
         raise InvalidInputError(
-            f"No Iceberg table is at {folder}, and none is made there, for it is {found.what}. "
-            f"Choose another location, or {found.advice}"
+            f"No Iceberg table is at {folder}, and none is made there, for it is {foreign.what}. "
+            f"Choose another location, or {foreign.advice}"
         )
 
 
@@ -92,10 +92,10 @@ def _inside(io: FileIO, folder: str) -> ForeignFolder | None:
     if parts[-1].startswith(_CHOICES) and above and _is_table(io, above):
         what = f"what a branch or version of the table {above} is called"
         return ForeignFolder(what, "choose that by an option, or in SQL", is_owned=True)
-    for at in range(len(parts) - 1, 2 if "://" in folder else 0, -1):  # no bucket is in a table
-        table = "/".join(parts[:at])
-        if parts[at] in _OWN and table and _is_table(io, table):
-            what = f"in the folder '{parts[at]}' of the table {table}"
+    for depth in range(len(parts) - 1, 2 if "://" in folder else 0, -1):  # no bucket is in a table
+        table = "/".join(parts[:depth])
+        if parts[depth] in _OWN and table and _is_table(io, table):
+            what = f"in the folder '{parts[depth]}' of the table {table}"
             return ForeignFolder(what, "give that table's location", is_owned=True)
     name, hash_mark, shown = folder.rpartition("#")
     if hash_mark and name and _is_table(io, name):
@@ -113,12 +113,12 @@ def _is_table(io: FileIO, folder: str) -> bool:
 
 
 def _look(io: FileIO, folder: str) -> ForeignFolder | None:
-    files, at = _file_system(io, folder)
-    here = _entries(files, at)
+    files, path = _file_system(io, folder)
+    here = _entries(files, path)
     if here is None:
-        return _one_file(files.get_file_info(at))
+        return _one_file(files.get_file_info(path))
     for mark, what in _MARKS.items():
-        if any(one.base_name == mark for one in here):
+        if any(entry.base_name == mark for entry in here):
             advice = f"read it with Spark's {what.split()[1]} package, and write its rows here"
             return ForeignFolder(what, advice, is_data=True, is_owned=True)
     tables = _tables(io, files, folder, here)
@@ -135,12 +135,12 @@ def _file_system(io: FileIO, folder: str) -> tuple[pafs.FileSystem, str]:
     return io.arrow(folder)
 
 
-def _entries(files: pafs.FileSystem, at: str) -> list[Any] | None:
+def _entries(files: pafs.FileSystem, path: str) -> list[Any] | None:
     """Return what lies right in a folder, None for a file."""
-    if files.get_file_info(at).type == pafs.FileType.File:
+    if files.get_file_info(path).type == pafs.FileType.File:
         return None
-    found = files.get_file_info(pafs.FileSelector(at, allow_not_found=True))
-    return sorted(found, key=lambda one: str(one.path))
+    infos = files.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+    return sorted(infos, key=lambda info: str(info.path))
 
 
 def _one_file(info: Any) -> ForeignFolder | None:
@@ -152,28 +152,30 @@ def _one_file(info: Any) -> ForeignFolder | None:
 
 def _tables(io: FileIO, files: pafs.FileSystem, folder: str, here: list[Any]) -> list[str]:
     """Return names of tables that lie right in a folder; few of its folders are looked at."""
-    folders = [one for one in here if one.type == pafs.FileType.Directory]
-    found = []
-    for one in folders[:_NAMED]:
-        metadata = files.get_file_info(f"{one.path.rstrip('/')}/{METADATA_FOLDER}")
-        below = location.join(folder, one.base_name)
+    folders = [entry for entry in here if entry.type == pafs.FileType.Directory]
+    tables = []
+    for entry in folders[:_NAMED]:
+        metadata = files.get_file_info(f"{entry.path.rstrip('/')}/{METADATA_FOLDER}")
+        below = location.join(folder, entry.base_name)
         if metadata.type == pafs.FileType.Directory and newest_version(io, below) is not None:
-            found.append(below)
-    return found
+            tables.append(below)
+    return tables
 
 
 def _files_below(files: pafs.FileSystem, here: list[Any]) -> ForeignFolder | None:
     """Tell data files by their names, right here or in the first Hive-style folders."""
     columns: list[str] = []
     for _ in range(_DEPTH):
-        kinds = Counter(kind for one in here if (kind := _kind(one.base_name)) is not None)
+        kinds = Counter(kind for entry in here if (kind := _kind(entry.base_name)) is not None)
         if kinds:
             kind = kinds.most_common(1)[0][0]
             what = f"a folder of {kind} files"
             if columns:
                 what += f" in Hive-style folders of {', '.join(columns)}"
             return ForeignFolder(what, _advice(kind, "their rows"), is_data=True)
-        parts = [one for one in here if "=" in one.base_name and _kind(one.base_name) is None]
+        parts = [
+            entry for entry in here if "=" in entry.base_name and _kind(entry.base_name) is None
+        ]
         if not parts:
             return None
         columns.append(str(parts[0].base_name).partition("=")[0])
@@ -195,6 +197,6 @@ def _advice(kind: str, what: str) -> str:
     if kind == "Avro":
         read = "read it with spark.read.format('avro')"
     if kind in _TAKEN:
-        made = "or make a table with ice.create_table(...)"
-        return f"{read}, {made} and take it in by t.add_files(...), which copies nothing"
+        creation = "or make a table with ice.create_table(...)"
+        return f"{read}, {creation} and take it in by t.add_files(...), which copies nothing"
     return f"{read}, and append {what} to a table"

@@ -27,12 +27,12 @@ _LOCATION = "location"
 
 def memory_catalog(name: str, properties: Mapping[str, str] | None = None) -> PointerCatalog:
     """Return the catalog of that name; its tables' files go wherever their locations say."""
-    given = properties or {}
-    warehouse = given.get("warehouse", f"memory://{name}")
+    settings = properties or {}
+    warehouse = settings.get("warehouse", f"memory://{name}")
     listed = MemoryNamespaces(name)
     pointers = MemoryCatalog(name, warehouse)
     named = MemoryViews(name, listed.check, pointers.default_location)
-    return PointerCatalog(name, given, pointers, listed, memory_catalog, named)
+    return PointerCatalog(name, settings, pointers, listed, memory_catalog, named)
 
 
 class MemoryCatalog:
@@ -48,25 +48,27 @@ class MemoryCatalog:
         """Return where a table's newest metadata file is; None: there is no such table."""
         return tables.get((self._name, identifier))
 
-    def insert(self, made: LoadedTable) -> bool:
+    def insert(self, created: LoadedTable) -> bool:
         """Add a table; False where the name is taken."""
-        place = made.metadata_location
+        path = created.metadata_location
         with swap:
-            if is_taken(self._name, made.identifier):
-                return self.find(made.identifier) == place
-            tables[self._name, made.identifier] = place
+            if is_taken(self._name, created.identifier):
+                return self.find(created.identifier) == path
+            tables[self._name, created.identifier] = path
             return True
 
-    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+    def move(self, base: LoadedTable, created: LoadedTable) -> bool:
         """Move a table's pointer; False where it isn't at `base`."""
-        return self.move_all((Move(base, made),))
+        return self.move_all((Move(base, created),))
 
     def move_all(self, moves: Sequence[Move]) -> bool:
         """Move pointers of several tables at once; False, and none moved, where one can't be."""
         with swap:
-            fit = all(self.find(made.identifier) == base.metadata_location for base, made in moves)
-            for made in [each.made for each in moves] if fit else ():
-                tables[self._name, made.identifier] = made.metadata_location
+            fit = all(
+                self.find(moved.identifier) == base.metadata_location for base, moved in moves
+            )
+            for moved in [move.created for move in moves] if fit else ():
+                tables[self._name, moved.identifier] = moved.metadata_location
             return fit
 
     def remove(self, identifier: str, expected: str | None = None) -> bool:
@@ -101,11 +103,13 @@ class MemoryNamespaces:
         """Return the namespaces right below one. Raises NoSuchNamespaceError."""
         self.check(parent)
         depth = len(parent)
-        return sorted({each[: depth + 1] for each in self._all() if _is_below(each, parent)})
+        return sorted(
+            {namespace[: depth + 1] for namespace in self._all() if _is_below(namespace, parent)}
+        )
 
     def exists(self, namespace: Name) -> bool:
         """Return whether there is such a namespace."""
-        return any(each[: len(namespace)] == namespace for each in self._all())
+        return any(existing[: len(namespace)] == namespace for existing in self._all())
 
     def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
         """Create a namespace. Raises NamespaceAlreadyExistsError."""
@@ -120,8 +124,8 @@ class MemoryNamespaces:
         """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
         with swap:
             self.check(namespace)
-            inner = any(_is_below(each, namespace) for each in self._all())
-            named = [each for each in self._names() if each[:-1] == namespace]
+            inner = any(_is_below(existing, namespace) for existing in self._all())
+            named = [existing for existing in self._names() if existing[:-1] == namespace]
             if inner or named:
                 raise NamespaceNotEmptyError(
                     f"Namespace {'.'.join(namespace)} of catalog '{self._catalog}' is not empty"
@@ -142,27 +146,27 @@ class MemoryNamespaces:
     ) -> None:
         """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
         with swap:
-            kept = self.properties(namespace)
-            kept = {key: value for key, value in kept.items() if key not in removals}
-            namespaces[self._catalog, namespace] = {**kept, **updates}
+            remaining = self.properties(namespace)
+            remaining = {key: value for key, value in remaining.items() if key not in removals}
+            namespaces[self._catalog, namespace] = {**remaining, **updates}
 
     def list_tables(self, namespace: Name) -> list[Name]:
         """Return the tables in a namespace. Raises NoSuchNamespaceError."""
         self.check(namespace)
-        return sorted(each for each in self._names(tables) if each[:-1] == namespace)
+        return sorted(name for name in self._names(tables) if name[:-1] == namespace)
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
         """Give a table another name; its files stay."""
         with swap:
-            place = tables.get((self._catalog, identifier))
-            if place is None:
+            path = tables.get((self._catalog, identifier))
+            if path is None:
                 raise NoSuchTableError(f"No table {identifier} in catalog '{self._catalog}'")
             self.check(tuple(new_identifier.split(".")[:-1]))
             if is_taken(self._catalog, new_identifier):
                 raise TableAlreadyExistsError(
                     f"Table {new_identifier} is in catalog '{self._catalog}' already"
                 )
-            tables[self._catalog, new_identifier] = place
+            tables[self._catalog, new_identifier] = path
             del tables[self._catalog, identifier]
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:

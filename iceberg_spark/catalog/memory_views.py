@@ -13,15 +13,15 @@ from iceberg_spark.errors import NoSuchViewError, ViewAlreadyExistsError
 class MemoryViews:
     """A pointer for each view, moved under a lock (implements `ViewPointers`)."""
 
-    __slots__ = ("_check", "_name", "_place")
+    __slots__ = ("_check", "_default_location", "_name")
 
     def __init__(
-        self, name: str, check: Callable[[Name], None], place: Callable[[str], str]
+        self, name: str, check: Callable[[Name], None], default_location: Callable[[str], str]
     ) -> None:
-        """`check` raises NoSuchNamespaceError, `place` says where a new view of a name goes."""
+        """`check` raises NoSuchNamespaceError, `default_location` returns a new view's folder."""
         self._name = name
         self._check = check
-        self._place = place
+        self._default_location = default_location
 
     def list_views(self, namespace: Name) -> list[Name]:
         """Return the views in a namespace. Raises NoSuchNamespaceError."""
@@ -33,26 +33,26 @@ class MemoryViews:
         """Return where a view's newest metadata file is; None: there is no such view."""
         return views.get((self._name, identifier))
 
-    def insert(self, made: StoredView) -> bool:
+    def insert(self, created: StoredView) -> bool:
         """Add a view; False where a view or table has its name."""
         with swap:
-            if is_taken(self._name, made.identifier):
+            if is_taken(self._name, created.identifier):
                 return False
-            views[self._name, made.identifier] = made.metadata_location
+            views[self._name, created.identifier] = created.metadata_location
             return True
 
-    def move(self, base: StoredView, made: StoredView) -> bool:
+    def move(self, base: StoredView, created: StoredView) -> bool:
         """Move a view's pointer; False where it isn't at `base`."""
         with swap:
-            if self.find(made.identifier) != base.metadata_location:
+            if self.find(created.identifier) != base.metadata_location:
                 return False
-            views[self._name, made.identifier] = made.metadata_location
+            views[self._name, created.identifier] = created.metadata_location
             return True
 
-    def remove(self, identifier: str, at: str) -> bool:
-        """Forget a view; False where none has its newest metadata file `at`."""
+    def remove(self, identifier: str, metadata_location: str) -> bool:
+        """Forget a view; False where none has its newest metadata file `metadata_location`."""
         with swap:
-            is_there = self.find(identifier) == at
+            is_there = self.find(identifier) == metadata_location
             if is_there:
                 del views[self._name, identifier]
             return is_there
@@ -63,17 +63,17 @@ class MemoryViews:
         Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
         """
         with swap:
-            place = self.find(identifier)
-            if place is None:
+            path = self.find(identifier)
+            if path is None:
                 raise NoSuchViewError(f"No view {identifier} in catalog '{self._name}'")
             self._check(tuple(new_identifier.split(".")[:-1]))
             if is_taken(self._name, new_identifier):
                 raise ViewAlreadyExistsError(
                     f"{new_identifier} is in catalog '{self._name}' already"
                 )
-            views[self._name, new_identifier] = place
+            views[self._name, new_identifier] = path
             del views[self._name, identifier]
 
     def default_location(self, identifier: str) -> str:
         """Return where a new view goes: where a table of its name would."""
-        return self._place(identifier)
+        return self._default_location(identifier)

@@ -78,14 +78,14 @@ def _extension(codec: Codec) -> str:
 
 def version_of(name: str) -> int | None:
     """Return the version in `v<N>.metadata.json`, None for another name."""
-    found = _VERSIONED.match(name)
-    return int(found.group(1)) if found else None
+    match = _VERSIONED.match(name)
+    return int(match.group(1)) if match else None
 
 
 def number_of(name: str) -> int | None:
     """Return the version in `<N>-<uuid>.metadata.json`, None for another name."""
-    found = _NUMBERED.match(name)
-    return int(found.group(1)) if found else None
+    match = _NUMBERED.match(name)
+    return int(match.group(1)) if match else None
 
 
 def is_metadata_file(path: str) -> bool:
@@ -103,17 +103,17 @@ def read_metadata(io: FileIO, path: str) -> TableMetadata:
 
 
 def load_version(
-    io: FileIO, table: str, path: str, known: LoadedTable | None = None
+    io: FileIO, table: str, path: str, cached: LoadedTable | None = None
 ) -> LoadedTable:
     """Return a table as one of its metadata files has it; raises as `read_metadata` does.
 
-    `known` was read before: where the bytes are the same its metadata is taken again, since
+    `cached` was read before: where the bytes are the same its metadata is taken again, since
     parsing thousands of snapshots is what a small commit costs.
     """
     data = io.read_bytes(path)
     digest = digest_of(data)
-    if known is not None and known.digest == digest:
-        metadata = known.metadata
+    if cached is not None and cached.digest == digest:
+        metadata = cached.metadata
     else:
         limits = limits_of(io.properties)
         metadata = decoded_file((digest, limits), lambda: _sized(path, data, limits))

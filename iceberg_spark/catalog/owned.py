@@ -64,7 +64,9 @@ class OwnedFolders:
         """Return which of a column of locations are files of the table's own."""
         folders, names = split_paths(paths)
         encoded = folders.dictionary_encode()
-        owned = pa.array([self._owns(each) for each in encoded.dictionary.to_pylist()], pa.bool_())
+        owned = pa.array(
+            [self._owns(folder) for folder in encoded.dictionary.to_pylist()], pa.bool_()
+        )
         named = pc.invert(pc.is_in(names, value_set=pa.array(_NOT_NAMES)))
         return pc.and_(owned.take(encoded.indices), named)
 
@@ -75,47 +77,49 @@ class OwnedFolders:
     def metadata_mask(self, paths: Column) -> Column:
         """Return which of a column of locations lie where the table's manifests go."""
         parents = [location.parent(path) for path in paths.to_pylist()]
-        there = {
+        in_manifests = {
             folder: sure_folder(folder, self._real) in self._manifests for folder in set(parents)
         }
-        return pc.and_(pa.array([there[each] for each in parents], pa.bool_()), self.mask(paths))
+        return pc.and_(
+            pa.array([in_manifests[parent] for parent in parents], pa.bool_()), self.mask(paths)
+        )
 
     def in_metadata(self, path: str) -> bool:
         """Return whether a file lies in a folder of metadata files of the table's own."""
         return sure_folder(location.parent(path)) in self._metadata_folders and self.has(path)
 
     def _owns(self, folder: str) -> bool:
-        place = sure_folder(folder, self._real)
-        if place is None:
+        path = sure_folder(folder, self._real)
+        if path is None:
             return False
         return any(
-            _is_below(place, own) and not any(map(self._is_other, self._between(own, place)))
+            _is_below(path, own) and not any(map(self._is_other, self._between(own, path)))
             for own in self._folders
         )
 
-    def _between(self, own: str, place: str) -> Iterator[str]:
+    def _between(self, own: str, path: str) -> Iterator[str]:
         """Yield the folders where another table may lie: around an own one far off, and below."""
         if self.home is None or not _is_below(own, self.home):
             above = location.parent(own)
             if self.home is None or not _is_below(self.home, above):
                 yield above
         yield own
-        at = own
-        for part in place[len(own) :].split("/")[1:]:
-            is_staged = part.startswith(STAGING) and at in self._metadata_folders
-            at = f"{at}/{part}"
-            if not is_staged and (location.is_local(at) or _LAID_OUT.match(part) is None):
-                yield at
+        current = own
+        for part in path[len(own) :].split("/")[1:]:
+            is_staged = part.startswith(STAGING) and current in self._metadata_folders
+            current = f"{current}/{part}"
+            if not is_staged and (location.is_local(current) or _LAID_OUT.match(part) is None):
+                yield current
 
     def _is_other(self, folder: str) -> bool:
-        known = self._others.get(folder)
-        if known is None:
-            known = self._others[folder] = (
+        is_other = self._others.get(folder)
+        if is_other is None:
+            is_other = self._others[folder] = (
                 folder != self.home
                 and f"{folder}/{METADATA_FOLDER}" not in self._metadata_folders
                 and holds_table(self._io, folder)
             )
-        return known
+        return is_other
 
 
 def is_folder(table: LoadedTable) -> bool:
@@ -176,5 +180,5 @@ def _manifest_folders(table: LoadedTable) -> frozenset[str]:
     return frozenset() if folder is None else frozenset((folder,))
 
 
-def _is_below(place: str, folder: str) -> bool:
-    return place == folder or place.startswith(f"{folder}/")
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")

@@ -75,7 +75,7 @@ class Move(NamedTuple):
     """A table's pointer is at `base` and shall be at `made`."""
 
     base: LoadedTable
-    made: LoadedTable
+    created: LoadedTable
 
 
 class Pointers(Protocol):
@@ -88,11 +88,11 @@ class Pointers(Protocol):
         """Return where a table's newest metadata file is; None: there is no such table."""
         ...
 
-    def insert(self, made: LoadedTable) -> bool:
+    def insert(self, created: LoadedTable) -> bool:
         """Add a table; False where the name is taken."""
         ...
 
-    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+    def move(self, base: LoadedTable, created: LoadedTable) -> bool:
         """Move a table's pointer; False where it isn't at `base`."""
         ...
 
@@ -116,7 +116,7 @@ class _New(NamedTuple):
     """A table that is created has no pointer before."""
 
     base: None
-    made: LoadedTable
+    created: LoadedTable
 
 
 _Written: TypeAlias = Move | _New
@@ -180,8 +180,8 @@ class PointerCatalog:
 
     def stage(self, identifier: str, creation: Creation) -> NewTable:
         """Prepare a table that `commit` creates."""
-        at = self.location_of(identifier)
-        return NewTable(creation(at), self.io(at))
+        table_location = self.location_of(identifier)
+        return NewTable(creation(table_location), self.io(table_location))
 
     def location_of(self, identifier: str) -> str:
         """Return where a new table of that name goes.
@@ -248,12 +248,12 @@ class PointerCatalog:
         base: LoadedTable | None,
     ) -> LoadedTable:
         """Check requirements, apply updates, and move the pointer from `base` to a new file."""
-        asked = TableChange(identifier, tuple(requirements), tuple(updates), base)
+        change = TableChange(identifier, tuple(requirements), tuple(updates), base)
         if base is None:
-            return self._create(asked)
-        move = self._next(asked, base)
+            return self._create(change)
+        move = self._next(change, base)
         self._settle((move,), lambda: self._pointers.move(*move))
-        return move.made
+        return move.created
 
     def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
         """Move the pointers of several tables that are there at once, or none."""
@@ -265,11 +265,11 @@ class PointerCatalog:
             for change, base in zip(changes, bases, strict=True):
                 written.append(self._next(change, base))
         except BaseException:
-            for each in written:
-                self._forget(each.made)
+            for move in written:
+                self._forget(move.created)
             raise
         self._settle(written, lambda: self._pointers.move_all(written))
-        return [each.made for each in written]
+        return [move.created for move in written]
 
     def _next(self, change: TableChange, base: LoadedTable) -> Move:
         """Write the metadata file that a change makes of its base, which is the newest still."""
@@ -284,16 +284,16 @@ class PointerCatalog:
         folder = _metadata_folder(base, metadata)
         return Move(base, self._write(identifier, metadata, version, folder))
 
-    def _create(self, asked: TableChange) -> LoadedTable:
-        identifier = asked.identifier
+    def _create(self, change: TableChange) -> LoadedTable:
+        identifier = change.identifier
         if self._pointers.find(identifier) is not None:
             raise self._taken(identifier)
-        check(None, asked.requirements)
-        metadata = apply(None, asked.updates, now_ms=int(time.time() * 1000))
+        check(None, change.requirements)
+        metadata = apply(None, change.updates, now_ms=int(time.time() * 1000))
         check_place(metadata.location)
-        made = self._write(identifier, metadata, 0)
-        self._settle((_New(None, made),), lambda: self._pointers.insert(made))
-        return made
+        created = self._write(identifier, metadata, 0)
+        self._settle((_New(None, created),), lambda: self._pointers.insert(created))
+        return created
 
     def _write(
         self, identifier: str, metadata: TableMetadata, version: int, folder: str | None = None
@@ -313,7 +313,7 @@ class PointerCatalog:
         The files' names are this commit's alone. So a second move says no where the first was made
         or another commit won, and the newest log tells which; that of one table tells for all.
         """
-        first = written[0].made
+        first = written[0].created
         pauses = wait_random_exponential(multiplier=0.1, max=_LONGEST_PAUSE)
         asking = Retrying(
             retry=retry_if_exception_type(StorageError),
@@ -332,54 +332,54 @@ class PointerCatalog:
             self._forget_all(written)
             raise self._refused(written)
         with suppress(Exception):  # it has landed: no failure from here on is the commit's
-            for base, made in written:
+            for base, created in written:
                 if base is not None:
-                    delete_dropped(self._io, base, made)
+                    delete_dropped(self._io, base, created)
 
     def _refused(self, written: Sequence[_Written]) -> IcebergError:
-        for base, made in written:
+        for base, created in written:
             if base is None:
-                return self._taken(made.identifier)
-            now = self._find(made.identifier)
+                return self._taken(created.identifier)
+            now = self._find(created.identifier)
             if now != base.metadata_location:
-                return self._overtaken(made.identifier, base, now)
-        names = ", ".join(made.identifier for _, made in written)
+                return self._overtaken(created.identifier, base, now)
+        names = ", ".join(created.identifier for _, created in written)
         return CommitFailedException(f"{names} can't be changed at once now: try again")
 
     def _forget_all(self, written: Sequence[_Written]) -> None:
-        for each in written:
-            self._forget(each.made)
+        for written_table in written:
+            self._forget(written_table.created)
 
-    def _forget(self, made: LoadedTable) -> None:
+    def _forget(self, created: LoadedTable) -> None:
         with suppress(IcebergError):  # left to orphan removal: nothing names it
-            self._io.delete(made.metadata_location)
+            self._io.delete(created.metadata_location)
 
     def _have_landed(self, written: Sequence[_Written]) -> bool:
         """Tell from one table for all, which were moved at once. Raises StorageError: unclear."""
         unclear: StorageError | None = None
-        for each in written:
+        for written_table in written:
             try:
-                return self._has_landed(each.made, each.base)
+                return self._has_landed(written_table.created, written_table.base)
             except StorageError as error:
                 unclear = error
         assert unclear is not None  # noqa: S101 (there is at least one table)
         raise unclear
 
-    def _has_landed(self, made: LoadedTable, base: LoadedTable | None) -> bool:
+    def _has_landed(self, created: LoadedTable, base: LoadedTable | None) -> bool:
         """Tell from the newest metadata whether a move was made. Raises StorageError: unclear."""
-        identifier = made.identifier
+        identifier = created.identifier
         path = self._pointers.find(identifier)
-        if path == made.metadata_location:
+        if path == created.metadata_location:
             return True
         if path is None:  # it may have landed, and been renamed since: then the file is in use
             raise StorageError(f"{identifier} is no longer in catalog '{self._name}'")
         newest = load_version(self._io, identifier, path).metadata
         if base is None:
-            return newest.table_uuid == made.metadata.table_uuid
+            return newest.table_uuid == created.metadata.table_uuid
         files = [entry.metadata_file for entry in newest.metadata_log] + [path]
         if base.metadata_location not in files:
             raise StorageError(f"The log of {path} does not reach back to {base.metadata_location}")
-        return files[files.index(base.metadata_location) + 1] == made.metadata_location
+        return files[files.index(base.metadata_location) + 1] == created.metadata_location
 
     def _taken(self, identifier: str) -> TableAlreadyExistsError:
         return TableAlreadyExistsError(f"Table {identifier} is in catalog '{self._name}' already")

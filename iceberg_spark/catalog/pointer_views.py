@@ -67,16 +67,16 @@ class ViewPointers(Protocol):
         """Return where a view's newest metadata file is; None: there is no such view."""
         ...
 
-    def insert(self, made: StoredView) -> bool:
+    def insert(self, created: StoredView) -> bool:
         """Add a view; False where a view or table has its name. Raises NoSuchNamespaceError."""
         ...
 
-    def move(self, base: StoredView, made: StoredView) -> bool:
+    def move(self, base: StoredView, created: StoredView) -> bool:
         """Move a view's pointer; False where it isn't at `base`."""
         ...
 
-    def remove(self, identifier: str, at: str) -> bool:
-        """Forget a view; False where none has its newest metadata file `at`."""
+    def remove(self, identifier: str, metadata_location: str) -> bool:
+        """Forget a view; False where none has its newest metadata file `metadata_location`."""
         ...
 
     def rename(self, identifier: str, new_identifier: str) -> None:
@@ -121,14 +121,14 @@ class PointerViews:
         """
         if self.exists(identifier):
             raise self._taken(identifier)
-        place = view.location or self._pointers.default_location(identifier)
-        check_place(place)
+        view_location = view.location or self._pointers.default_location(identifier)
+        check_place(view_location)
         if view.location is not None:
-            check_view_place(self._io, place)
-        made = write_view(self._io, identifier, created(view, place), 0)
-        if not self._landed(made, lambda: self._pointers.insert(made)):
+            check_view_place(self._io, view_location)
+        new_view = write_view(self._io, identifier, created(view, view_location), 0)
+        if not self._landed(new_view, lambda: self._pointers.insert(new_view)):
             raise self._taken(identifier)
-        return made.metadata
+        return new_view.metadata
 
     def replace(self, identifier: str, base: ViewMetadata, view: NewView) -> ViewMetadata:
         """Give a view another definition; versions of before stay in its history.
@@ -202,17 +202,17 @@ class PointerViews:
             return changed
         self._check_place(now, changed)
         version = (number_of(location.name(now.metadata_location)) or 0) + 1
-        made = write_view(self._io, identifier, changed, version)
-        if not self._landed(made, lambda: self._pointers.move(now, made)):
+        changed_view = write_view(self._io, identifier, changed, version)
+        if not self._landed(changed_view, lambda: self._pointers.move(now, changed_view)):
             raise _Overtaken(f"View {identifier} was changed by others meanwhile: try again")
         return changed
 
     def _check_place(self, now: StoredView, changed: ViewMetadata) -> None:
         """Refuse to follow metadata to another bucket; a change of the place is the user's."""
-        place = metadata_location(changed, "")
-        if place == metadata_location(now.metadata, ""):
+        folder = metadata_location(changed, "")
+        if folder == metadata_location(now.metadata, ""):
             name = "location or property write.metadata.path"
-            check_write_place(name, place, table_io(self._io, now.metadata_location))
+            check_write_place(name, folder, table_io(self._io, now.metadata_location))
 
     def _read(self, identifier: str, path: str) -> StoredView:
         self._trust.check_local(path)
@@ -235,7 +235,7 @@ class PointerViews:
             f"View {identifier} of catalog '{self._name}' is at {path}, and there is no such file"
         )
 
-    def _landed(self, made: StoredView, ask: Callable[[], bool]) -> bool:
+    def _landed(self, created: StoredView, ask: Callable[[], bool]) -> bool:
         """Return whether the pointer was moved to a file, which is deleted if it was not.
 
         Where an answer is lost it is asked again: the file's name is this change's alone, so a
@@ -251,15 +251,15 @@ class PointerViews:
             if asking(ask):
                 return True
             if asked_again(asking):
-                if self._pointers.find(made.identifier) == made.metadata_location:
+                if self._pointers.find(created.identifier) == created.metadata_location:
                     return True
-                raise StorageError(f"{made.identifier} was changed by others since")
+                raise StorageError(f"{created.identifier} was changed by others since")
         except IcebergError as error:
             if isinstance(error, StorageError) or asked_again(asking):
-                raise unknown(made.metadata_location, error) from error
-            self._forget(made)
+                raise unknown(created.metadata_location, error) from error
+            self._forget(created)
             raise
-        self._forget(made)
+        self._forget(created)
         return False
 
     def _forget_all(self, stored: StoredView) -> None:
@@ -281,9 +281,9 @@ class PointerViews:
             or owner_of(self._io, path) == stored.metadata.view_uuid
         ]
 
-    def _forget(self, made: StoredView) -> None:
+    def _forget(self, created: StoredView) -> None:
         with suppress(IcebergError):  # nothing names it
-            self._io.delete(made.metadata_location)
+            self._io.delete(created.metadata_location)
 
     def _missing(self, identifier: str) -> NoSuchViewError:
         return NoSuchViewError(f"No view {identifier} in catalog '{self._name}'")

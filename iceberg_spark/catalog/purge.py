@@ -42,11 +42,11 @@ def files_to_purge(io: FileIO, table: LoadedTable) -> tuple[str, ...]:
     home = recorded_location(table)
     if home is None:
         return metadata_to_purge(io, table)
-    found = _in_own_folders(table, home, [info.path for info in io.list(home)])
-    metadata_files = [path for path in found if is_metadata_file(path)]
+    own_files = _in_own_folders(table, home, [info.path for info in io.list(home)])
+    metadata_files = [path for path in own_files if is_metadata_file(path)]
     named = _named(io, table, metadata_files)
-    rest = [path for path in metadata_files if _at(path) not in named]
-    return metadata_to_purge(io, table) if _is_shared(io, table, rest) else found
+    rest = [path for path in metadata_files if _normalised(path) not in named]
+    return metadata_to_purge(io, table) if _is_shared(io, table, rest) else own_files
 
 
 def metadata_to_purge(io: FileIO, table: LoadedTable) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ def metadata_to_purge(io: FileIO, table: LoadedTable) -> tuple[str, ...]:
     own = _in_own_folders(table, home, sorted(listed))
     metadata_files = [path for path in own if is_metadata_file(path)]
     named = _named(io, table, metadata_files)
-    return tuple(path for path in metadata_files if _at(path) in named)
+    return tuple(path for path in metadata_files if _normalised(path) in named)
 
 
 def _in_own_folders(table: LoadedTable, home: str | None, listed: Sequence[str]) -> tuple[str, ...]:
@@ -86,11 +86,11 @@ def _named(io: FileIO, table: LoadedTable, metadata_files: Iterable[str]) -> set
     A log is short (`write.metadata.previous-versions-max`), so the log of its oldest file is read
     for older ones, as long as that is one of `metadata_files`.
     """
-    readable = {_at(path): path for path in metadata_files}
-    named = {_at(table.metadata_location)}
+    readable = {_normalised(path): path for path in metadata_files}
+    named = {_normalised(table.metadata_location)}
     log = table.metadata.metadata_log
     for _ in range(_LOOKED_AT):
-        files = [_at(entry.metadata_file) for entry in log]
+        files = [_normalised(entry.metadata_file) for entry in log]
         oldest = readable.get(files[0]) if files else None
         is_new = oldest is not None and files[0] not in named
         named.update(files)
@@ -109,7 +109,7 @@ def _log_of(io: FileIO, path: str, table_uuid: str | None) -> tuple[MetadataLogE
     return metadata.metadata_log if metadata.table_uuid == table_uuid else ()
 
 
-def _at(path: str) -> str:
+def _normalised(path: str) -> str:
     return location.normalise(path)
 
 
@@ -118,8 +118,8 @@ def _is_shared(io: FileIO, table: LoadedTable, paths: Sequence[str]) -> bool:
 
     A table that is a folder has no second registration: files with its UUID are its own.
     """
-    wanted = {None, table.metadata.table_uuid} if is_folder(table) else {None}
-    return any(_owner(io, path) not in wanted for path in at_the_ends(paths, _LOOKED_AT))
+    own_ids = {None, table.metadata.table_uuid} if is_folder(table) else {None}
+    return any(_owner(io, path) not in own_ids for path in at_the_ends(paths, _LOOKED_AT))
 
 
 def _owner(io: FileIO, path: str) -> str | None:
@@ -149,14 +149,14 @@ def _tables(listed: Sequence[str], places: Places) -> Iterator[str]:
 
 def _is_in(path: str, places: Places, own: set[str], others: set[str]) -> bool:
     """Return whether the nearest folder above a file that belongs to someone is the table's own."""
-    at = places.folder(location.parent(path))
-    while at not in others:
-        if at in own and not _is_table_in(at, others):
+    folder = places.folder(location.parent(path))
+    while folder not in others:
+        if folder in own and not _is_table_in(folder, others):
             return True
-        above = location.parent(at)
-        if len(above) >= len(at):
+        above = location.parent(folder)
+        if len(above) >= len(folder):
             return False
-        at = above
+        folder = above
     return False
 
 

@@ -68,8 +68,8 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     UnsupportedError for `bigquery`.
     """
     called = name or default_catalog()
-    given = property_texts(properties)
-    every = {**_configured(called, given), **given}
+    chosen = property_texts(properties)
+    every = {**_configured(called, chosen), **chosen}
     if called == LOCAL_CATALOG and not {TYPE, URI, IMPLEMENTATION} & every.keys():
         every = {**local_properties(), **every}
     kind = every.get(TYPE, "").lower() or _kind_by_properties(called, every)
@@ -81,17 +81,17 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     return _KINDS[kind](called, every)
 
 
-def _configured(name: str, given: Mapping[str, str]) -> dict[str, str]:
+def _configured(name: str, chosen: Mapping[str, str]) -> dict[str, str]:
     """Return what is configured, without its secrets where another server's `uri` is given."""
-    return _without_secrets_of_others(configured(name), given)
+    return _without_secrets_of_others(configured(name), chosen)
 
 
 def _without_secrets_of_others(
-    found: Mapping[str, str], given: Mapping[str, str]
+    configured_properties: Mapping[str, str], chosen: Mapping[str, str]
 ) -> dict[str, str]:
-    if given.get(URI, found.get(URI)) == found.get(URI):
-        return dict(found)
-    return {key: value for key, value in found.items() if not is_secret(key, value)}
+    if chosen.get(URI, configured_properties.get(URI)) == configured_properties.get(URI):
+        return dict(configured_properties)
+    return {key: value for key, value in configured_properties.items() if not is_secret(key, value)}
 
 
 def _kind_by_properties(name: str, properties: Mapping[str, str]) -> str:
@@ -138,10 +138,10 @@ def _note_foreign_io(name: str, properties: Mapping[str, str]) -> None:
 
 def is_kind_of_ours(properties: Mapping[str, str]) -> bool:
     """Return whether Java's properties of a catalog describe a kind that is there."""
-    given = properties.get(TYPE, "").lower()
-    if not given and IMPLEMENTATION in properties:
-        given = _JAVAS.get(properties[IMPLEMENTATION], "unknown")
-    return not given or (given in _KINDS and _KINDS[given] is not no_bigquery_catalog)
+    kind = properties.get(TYPE, "").lower()
+    if not kind and IMPLEMENTATION in properties:
+        kind = _JAVAS.get(properties[IMPLEMENTATION], "unknown")
+    return not kind or (kind in _KINDS and _KINDS[kind] is not no_bigquery_catalog)
 
 
 def is_defined(name: str) -> bool:
@@ -150,28 +150,28 @@ def is_defined(name: str) -> bool:
 
 
 def with_settings(
-    table: TableName, given: Mapping[str, str], settings: Callable[[str], Mapping[str, str]]
+    table: TableName, chosen: Mapping[str, str], settings: Callable[[str], Mapping[str, str]]
 ) -> dict[str, str]:
     """Return properties given for a table, laid over those that a session has for its catalog.
 
     `settings` gives these by the catalog's name; it is asked where nothing else defines that.
     """
     name = catalog_of(table)
-    return dict(given) if name is None else overlaid(name, given, settings)
+    return dict(chosen) if name is None else overlaid(name, chosen, settings)
 
 
 def overlaid(
-    name: str, given: Mapping[str, str], settings: Callable[[str], Mapping[str, str]]
+    name: str, chosen: Mapping[str, str], settings: Callable[[str], Mapping[str, str]]
 ) -> dict[str, str]:
     """Return properties given for a catalog over the session's, as `with_settings` does."""
     if is_defined(name):
-        return dict(given)
-    found = dict(settings(name))
-    if not found and name == LOCAL_CATALOG:
-        return dict(given)  # it needs no configuration
-    if found and not {TYPE, IMPLEMENTATION} & found.keys():
-        found[TYPE] = _kind_by_location(found) or "hive"  # Java: SparkCatalog
-    return {**_without_secrets_of_others(found, given), **given}
+        return dict(chosen)
+    session_settings = dict(settings(name))
+    if not session_settings and name == LOCAL_CATALOG:
+        return dict(chosen)  # it needs no configuration
+    if session_settings and not {TYPE, IMPLEMENTATION} & session_settings.keys():
+        session_settings[TYPE] = _kind_by_location(session_settings) or "hive"  # Java: SparkCatalog
+    return {**_without_secrets_of_others(session_settings, chosen), **chosen}
 
 
 def catalog_of(table: TableName) -> str | None:
@@ -189,14 +189,14 @@ def resolve(
     `table` is a location (a Path, too), a metadata file, or an identifier
     "catalog.namespace.table". A name without dots and every text with a slash is a path.
     """
-    given = property_texts(properties or {})
+    chosen = property_texts(properties or {})
     text = table_name(table)
     name = catalog_of(text)
     if name is None:
-        place = text.rstrip("/") if location.is_absolute(text) else location.absolute(text)
-        return FileSystemCatalog(DEFAULT_CATALOG, given), place
+        path = text.rstrip("/") if location.is_absolute(text) else location.absolute(text)
+        return FileSystemCatalog(DEFAULT_CATALOG, chosen), path
     identifier = identifier_of(text)
-    return load_catalog(name, **given), identifier
+    return load_catalog(name, **chosen), identifier
 
 
 def identifier_of(text: str) -> str:

@@ -22,9 +22,9 @@ def with_sent_settings(path: str, storage: Mapping[str, str]) -> dict[str, str]:
     What is configured here comes first. A reader may load several tables: what was sent for
     another catalog counts for nothing.
     """
-    given = {key: value for key, value in storage.items() if key.lower() != SENT_SETTINGS}
+    chosen = {key: value for key, value in storage.items() if key.lower() != SENT_SETTINGS}
     sent = next((value for key, value in storage.items() if key.lower() == SENT_SETTINGS), None)
     if sent is None:
-        return given
+        return chosen
     catalog, settings = json.loads(sent)
-    return with_settings(path, given, lambda name: settings if name == catalog else {})
+    return with_settings(path, chosen, lambda name: settings if name == catalog else {})

@@ -78,17 +78,17 @@ class SqlCatalog:
         """Return where a table's newest metadata file is; None: there is no such table."""
         with self._tables.transaction() as connection:
             namespace, name = split(identifier)
-            asked = {"catalog": self._name, "namespace": namespace, "name": name}
-            found: str | None = connection.execute(_find(self._tables.typed), asked).scalar()
-            return found
+            parameters = {"catalog": self._name, "namespace": namespace, "name": name}
+            pointer: str | None = connection.execute(_find(self._tables.typed), parameters).scalar()
+            return pointer
 
-    def insert(self, made: LoadedTable) -> bool:
+    def insert(self, created: LoadedTable) -> bool:
         """Add a table; False where a table or view has its name. Raises NoSuchNamespaceError."""
-        return self._namespaces.register_table(made.identifier, made.metadata_location)
+        return self._namespaces.register_table(created.identifier, created.metadata_location)
 
-    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+    def move(self, base: LoadedTable, created: LoadedTable) -> bool:
         """Move a table's pointer; False where it isn't at `base`."""
-        return self.move_all((Move(base, made),))
+        return self.move_all((Move(base, created),))
 
     def move_all(self, moves: Sequence[Move]) -> bool:
         """Move the pointers of several tables at once; False, and none moved, where one can't be.
@@ -96,8 +96,8 @@ class SqlCatalog:
         In the order of names, so that two commits of the same tables never wait for each other.
         """
         with suppress(_NotMoved), self._tables.transaction() as connection:
-            for each in sorted(moves, key=lambda move: move.made.identifier):
-                if not self._moved(connection, each):
+            for pointer_move in sorted(moves, key=lambda move: move.created.identifier):
+                if not self._moved(connection, pointer_move):
                     raise _NotMoved  # takes the transaction back
             return True
         return False
@@ -106,9 +106,9 @@ class SqlCatalog:
         rows, before = table_rows(), move.base.metadata_location
         moved = connection.execute(
             sqlalchemy.update(rows)
-            .where(*self._of(move.made.identifier), rows.c.metadata_location == before)
+            .where(*self._of(move.created.identifier), rows.c.metadata_location == before)
             .values(
-                metadata_location=move.made.metadata_location, previous_metadata_location=before
+                metadata_location=move.created.metadata_location, previous_metadata_location=before
             )
         )
         return bool(moved.rowcount == 1)
@@ -145,12 +145,12 @@ class SqlCatalog:
 def _find(typed: bool) -> Any:
     """Return the question that every load asks; making it takes longer than the answer."""
     rows, value = table_rows(), sqlalchemy.bindparam
-    asked = sqlalchemy.select(rows.c.metadata_location).where(
+    query = sqlalchemy.select(rows.c.metadata_location).where(
         rows.c.catalog_name == value("catalog"),
         rows.c.table_namespace == value("namespace"),
         rows.c.table_name == value("name"),
     )
-    return asked.where(is_table(rows)) if typed else asked
+    return query.where(is_table(rows)) if typed else query
 
 
 class SqlNamespaces:
@@ -221,9 +221,9 @@ class SqlNamespaces:
         name = ".".join(namespace)
         with self._tables.transaction() as connection:
             self.check(connection, name)
-            found = self.read(connection, name)
-        found.pop(_EXISTS, None)
-        return found
+            properties = self.read(connection, name)
+        properties.pop(_EXISTS, None)
+        return properties
 
     def update_properties(
         self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
@@ -237,19 +237,19 @@ class SqlNamespaces:
             connection.execute(
                 sqlalchemy.delete(rows).where(*self._of(name), rows.c.property_key.in_(gone))
             )
-            kept = {} if _EXISTS in self.read(connection, name) else {_EXISTS: "true"}
-            self._write(connection, name, {**kept, **updates})
+            marker = {} if _EXISTS in self.read(connection, name) else {_EXISTS: "true"}
+            self._write(connection, name, {**marker, **updates})
 
     def list_tables(self, namespace: Name) -> list[Name]:
         """Return the tables in a namespace. Raises NoSuchNamespaceError."""
         name = ".".join(namespace)
         with self._tables.transaction() as connection:
             self.check(connection, name)
-            asked = rows_of(self._tables, self._name, name, None)
-            found = connection.execute(
-                sqlalchemy.select(table_rows().c.table_name).where(*asked)
+            query = rows_of(self._tables, self._name, name, None)
+            names = connection.execute(
+                sqlalchemy.select(table_rows().c.table_name).where(*query)
             ).scalars()
-            return sorted((*namespace, table) for table in found)
+            return sorted((*namespace, table) for table in names)
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
         """Give a table another name; its files stay.
@@ -322,8 +322,8 @@ class SqlNamespaces:
     def read(self, connection: Any, name: str) -> dict[str, str]:
         """Return all properties that the database has of a namespace."""
         rows = property_rows()
-        asked = sqlalchemy.select(rows.c.property_key, rows.c.property_value)
-        return dict(iter(connection.execute(asked.where(*self._of(name)))))
+        query = sqlalchemy.select(rows.c.property_key, rows.c.property_value)
+        return dict(iter(connection.execute(query.where(*self._of(name)))))
 
     def _write(self, connection: Any, name: str, properties: Mapping[str, str]) -> None:
         rows = [
@@ -345,15 +345,15 @@ class SqlNamespaces:
     def _is_there(self, connection: Any, name: str) -> bool:
         below = f"{name}."
         names = self._names(connection, below) if name else ()
-        return not name or any(each == name or each.startswith(below) for each in names)
+        return not name or any(existing == name or existing.startswith(below) for existing in names)
 
     def _names(self, connection: Any, below: str | None = None) -> Iterable[str]:
         """Return namespaces that have a property or a table.
 
         Those that begin with `below` in any case (SQLite's LIKE), and that itself; None for all.
         """
-        asked = [_names_in(column, self._name, below) for column in _namespace_columns()]
-        return list(connection.execute(sqlalchemy.union(*asked)).scalars())
+        query = [_names_in(column, self._name, below) for column in _namespace_columns()]
+        return list(connection.execute(sqlalchemy.union(*query)).scalars())
 
 
 def _namespace_columns() -> tuple[Any, Any]:
@@ -361,8 +361,8 @@ def _namespace_columns() -> tuple[Any, Any]:
 
 
 def _names_in(column: Any, catalog: str, below: str | None) -> Any:
-    asked = sqlalchemy.select(column).where(column.table.c.catalog_name == catalog)
+    query = sqlalchemy.select(column).where(column.table.c.catalog_name == catalog)
     if below is None:
-        return asked
+        return query
     inside = column.startswith(below, autoescape=True)
-    return asked.where(sqlalchemy.or_(column == below[:-1], inside))
+    return query.where(sqlalchemy.or_(column == below[:-1], inside))

@@ -15,7 +15,7 @@ sqlalchemy = LazyModule("sqlalchemy")
 
 TABLES, NAMESPACES = "iceberg_tables", "iceberg_namespace_properties"
 TABLE_TYPE, VIEW_TYPE = "TABLE", "VIEW"
-_NAME, _PLACE = 255, 1000  # characters (Java: JdbcUtil)
+_NAME, _LOCATION = 255, 1000  # characters (Java: JdbcUtil)
 
 
 class SqlTables:
@@ -51,9 +51,9 @@ class SqlTables:
             sqlalchemy.exc.PendingRollbackError,
         ) as error:
             if _is_refusal(error):
-                said = f"The catalog's database refused: {_said(error)}"
-                raise UnsupportedError(said) from cause_without_secrets(error)
-            failed = f"The catalog's database failed: {_said(error)}"
+                message = f"The catalog's database refused: {_error_text(error)}"
+                raise UnsupportedError(message) from cause_without_secrets(error)
+            failed = f"The catalog's database failed: {_error_text(error)}"
             raise StorageError(failed) from cause_without_secrets(error)
 
     def _prepared(self) -> bool:
@@ -70,7 +70,7 @@ class SqlTables:
                 if self._lacks_tables():  # else another process made them meanwhile
                     raise
         columns = sqlalchemy.inspect(self._engine).get_columns(TABLES)
-        return "iceberg_type" in {each["name"] for each in columns}
+        return "iceberg_type" in {column["name"] for column in columns}
 
     def _lacks_tables(self) -> bool:
         inspected = sqlalchemy.inspect(self._engine)
@@ -92,9 +92,9 @@ def _is_refusal(error: Any) -> bool:
     return isinstance(error, refusals) and not error.connection_invalidated
 
 
-def _said(error: Any) -> str:
-    said = getattr(error, "orig", None) or error
-    return " ".join(str(said).split())
+def _error_text(error: Any) -> str:
+    original = getattr(error, "orig", None) or error
+    return " ".join(str(original).split())
 
 
 def split(identifier: str) -> tuple[str, str]:
@@ -119,8 +119,8 @@ def schema() -> Any:
         column("catalog_name", text(_NAME), primary_key=True),
         column("table_namespace", text(_NAME), primary_key=True),
         column("table_name", text(_NAME), primary_key=True),
-        column("metadata_location", text(_PLACE)),
-        column("previous_metadata_location", text(_PLACE)),
+        column("metadata_location", text(_LOCATION)),
+        column("previous_metadata_location", text(_LOCATION)),
         column("iceberg_type", text(5)),
     )
     sqlalchemy.Table(
@@ -129,7 +129,7 @@ def schema() -> Any:
         column("catalog_name", text(_NAME), primary_key=True),
         column("namespace", text(_NAME), primary_key=True),
         column("property_key", text(_NAME), primary_key=True),
-        column("property_value", text(_PLACE)),
+        column("property_value", text(_LOCATION)),
     )
     return described
 
@@ -147,14 +147,14 @@ def rows_of(
     Asked within a transaction. A row without type is a table: older writers say none.
     """
     rows = table_rows()
-    asked = [rows.c.catalog_name == catalog, rows.c.table_namespace == namespace]
+    conditions = [rows.c.catalog_name == catalog, rows.c.table_namespace == namespace]
     if name is not None:
-        asked.append(rows.c.table_name == name)
+        conditions.append(rows.c.table_name == name)
     if kind == VIEW_TYPE:
-        asked.append(rows.c.iceberg_type == VIEW_TYPE if tables.typed else sqlalchemy.false())
+        conditions.append(rows.c.iceberg_type == VIEW_TYPE if tables.typed else sqlalchemy.false())
     elif tables.typed:
-        asked.append(is_table(rows))
-    return tuple(asked)
+        conditions.append(is_table(rows))
+    return tuple(conditions)
 
 
 def is_table(rows: Any) -> Any:

@@ -32,26 +32,26 @@ def database_url(properties: Mapping[str, str]) -> Any:
     if not uri:
         raise InvalidInputError("A catalog of type sql needs the property uri of its database")
     try:
-        given = sqlalchemy.make_url(_without_jdbc(uri))
+        parsed = sqlalchemy.make_url(_without_jdbc(uri))
     except ImportError as error:
         raise UnsupportedError(
             "Catalogs in a database need SQLAlchemy: pip install 'iceberg-spark[sql]'"
         ) from error
     except (sqlalchemy.exc.ArgumentError, ValueError):  # they show parts of it
         raise InvalidInputError(_LIKE) from None
-    if "@" in (given.host or "") or "@" in (given.username or ""):
+    if "@" in (parsed.host or "") or "@" in (parsed.username or ""):
         raise InvalidInputError(_LIKE)  # the host would be shown, with the password's end
-    if given.get_backend_name() == "sqlite" and given.database in (None, "", ":memory:"):
+    if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise UnsupportedError(
             "A catalog in SQLite's memory is not seen by Spark's other processes: give a file, "
             "like sqlite:////folder/catalog.db"
         )
-    query = dict(given.query)
+    query = dict(parsed.query)
     in_query = query.pop("user", None), query.pop("password", None)
     user = properties.get(_JDBC_USER) or in_query[0]
     password = properties.get(_JDBC_PASSWORD) or in_query[1]
-    url = given.set(query=query)
-    if given.get_backend_name() == "sqlite":  # a file asks nobody's name; Java passes it over
+    url = parsed.set(query=query)
+    if parsed.get_backend_name() == "sqlite":  # a file asks nobody's name; Java passes it over
         return url
     if user:
         url = url.set(username=user)

@@ -27,58 +27,60 @@ class _Rows(Protocol):
 class SqlViews:
     """A row for each view says where its newest metadata file is (implements `ViewPointers`)."""
 
-    __slots__ = ("_name", "_place", "_rows", "_tables")
+    __slots__ = ("_default_location", "_name", "_rows", "_tables")
 
     def __init__(
-        self, name: str, tables: SqlTables, rows: _Rows, place: Callable[[str], str]
+        self, name: str, tables: SqlTables, rows: _Rows, default_location: Callable[[str], str]
     ) -> None:
-        """`place` says where a new view of a name goes."""
+        """`default_location` returns the folder of a new view."""
         self._name = name
         self._tables = tables
         self._rows = rows
-        self._place = place
+        self._default_location = default_location
 
     def list_views(self, namespace: Name) -> list[Name]:
         """Return the views in a namespace. Raises NoSuchNamespaceError."""
         name = ".".join(namespace)
         with self._tables.transaction() as connection:
             self._rows.check(connection, name)
-            asked = rows_of(self._tables, self._name, name, None, VIEW_TYPE)
-            found = connection.execute(
-                sqlalchemy.select(table_rows().c.table_name).where(*asked)
+            conditions = rows_of(self._tables, self._name, name, None, VIEW_TYPE)
+            names = connection.execute(
+                sqlalchemy.select(table_rows().c.table_name).where(*conditions)
             ).scalars()
-            return sorted((*namespace, view) for view in found)
+            return sorted((*namespace, view) for view in names)
 
     def find(self, identifier: str) -> str | None:
         """Return where a view's newest metadata file is; None: there is no such view."""
         with self._tables.transaction() as connection:
-            asked = sqlalchemy.select(table_rows().c.metadata_location)
-            found: str | None = connection.execute(asked.where(*self._of(identifier))).scalar()
-            return found
+            query = sqlalchemy.select(table_rows().c.metadata_location)
+            pointer: str | None = connection.execute(query.where(*self._of(identifier))).scalar()
+            return pointer
 
-    def insert(self, made: StoredView) -> bool:
+    def insert(self, created: StoredView) -> bool:
         """Add a view; False where a view or table has its name.
 
         Raises NoSuchNamespaceError, UnsupportedError (a database without types of rows).
         """
-        return self._rows.insert(made.identifier, made.metadata_location, VIEW_TYPE)
+        return self._rows.insert(created.identifier, created.metadata_location, VIEW_TYPE)
 
-    def move(self, base: StoredView, made: StoredView) -> bool:
+    def move(self, base: StoredView, created: StoredView) -> bool:
         """Move a view's pointer; False where it isn't at `base`."""
         rows, before = table_rows(), base.metadata_location
         with self._tables.transaction() as connection:
             moved = connection.execute(
                 sqlalchemy.update(rows)
-                .where(*self._of(made.identifier), rows.c.metadata_location == before)
-                .values(metadata_location=made.metadata_location, previous_metadata_location=before)
+                .where(*self._of(created.identifier), rows.c.metadata_location == before)
+                .values(
+                    metadata_location=created.metadata_location, previous_metadata_location=before
+                )
             )
             return bool(moved.rowcount == 1)
 
-    def remove(self, identifier: str, at: str) -> bool:
-        """Forget a view; False where none has its newest metadata file `at`."""
+    def remove(self, identifier: str, metadata_location: str) -> bool:
+        """Forget a view; False where none has its newest metadata file `metadata_location`."""
         rows = table_rows()
         with self._tables.transaction() as connection:
-            same = rows.c.metadata_location == at
+            same = rows.c.metadata_location == metadata_location
             removed = sqlalchemy.delete(rows).where(*self._of(identifier), same)
             return bool(connection.execute(removed).rowcount == 1)
 
@@ -98,7 +100,7 @@ class SqlViews:
 
     def default_location(self, identifier: str) -> str:
         """Return where a new view goes: where a table of its name would."""
-        return self._place(identifier)
+        return self._default_location(identifier)
 
     def _of(self, identifier: str) -> tuple[Any, ...]:
         return rows_of(self._tables, self._name, *split(identifier), VIEW_TYPE)

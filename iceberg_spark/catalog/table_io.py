@@ -35,5 +35,5 @@ def with_chosen_folders(io: FileIO, properties: Mapping[str, str]) -> FileIO:
     if type(io) is not FsspecIO or allowed is None:
         return io
     folders = (properties.get(key, "") for key in WRITE_PATHS)
-    chosen = {place_of(each, io.properties) for each in folders if location.is_absolute(each)}
+    chosen = {place_of(folder, io.properties) for folder in folders if location.is_absolute(folder)}
     return io.limited_to(allowed.own | chosen)

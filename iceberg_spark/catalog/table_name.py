@@ -14,17 +14,17 @@ TableName: TypeAlias = str | os.PathLike[str] | tuple[str, ...]
 _CUT_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*):/(?=[^/])")
 
 
-def table_name(given: object) -> str:
+def table_name(name: object) -> str:
     """Return the text of a location or identifier: a text, a Path, or an identifier's tuple.
 
     `~/` is the user's home. Raises InvalidTypeError, InvalidInputError (empty, or a Path of a
     store: a Path drops a slash of `s3://`).
     """
-    match given:
+    match name:
         case str():
-            text = given.strip()
+            text = name.strip()
         case os.PathLike():
-            text = os.fsdecode(given)
+            text = os.fsdecode(name)
             cut = _CUT_SCHEME.match(text)
             if cut is not None and cut.group(1).lower() != "file":
                 raise InvalidInputError(
@@ -33,12 +33,12 @@ def table_name(given: object) -> str:
                 )
         case (str() as text,):
             pass
-        case tuple() if given and all(isinstance(part, str) for part in given):
-            text = ".".join(map(check_part, given))
+        case tuple() if name and all(isinstance(part, str) for part in name):
+            text = ".".join(map(check_part, name))
         case _:
             raise InvalidTypeError(
                 "A table is named by text or a Path, a location or an identifier, not by "
-                f"{type(given).__name__}"
+                f"{type(name).__name__}"
             )
     if not text:
         raise InvalidInputError("The table's name or location is empty")
@@ -55,14 +55,16 @@ def check_part(part: str) -> str:
     return part
 
 
-def property_texts(given: Mapping[str, object]) -> dict[str, str]:
+def property_texts(properties: Mapping[str, object]) -> dict[str, str]:
     """Return properties as texts, as configuration files have them: 5 as "5", True as "true".
 
-    Raises InvalidTypeError for what is no mapping, or a value that has no such text.
+    Raises InvalidTypeError for anything but a mapping, or a value without such a text.
     """
-    if not isinstance(given, Mapping):
-        raise InvalidTypeError(f"Properties must be a dict of texts, not {type(given).__name__}")
-    return {str(name): _text(str(name), value) for name, value in given.items()}
+    if not isinstance(properties, Mapping):
+        raise InvalidTypeError(
+            f"Properties must be a dict of texts, not {type(properties).__name__}"
+        )
+    return {str(name): _text(str(name), value) for name, value in properties.items()}
 
 
 def _text(name: str, value: object) -> str:

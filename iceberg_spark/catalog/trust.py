@@ -167,16 +167,16 @@ class Trust:
             if not has_own and not is_open:
                 raise self._refused(name, source, "it would get your secrets, and is another host")
 
-    def check_local(self, place: str) -> None:
+    def check_local(self, path: str) -> None:
         """Refuse a path on this machine that the catalog of another machine names.
 
         The user allows them by `io.allowed-schemes`. Raises UnsupportedError.
         """
-        if not location.is_local(place) or is_this_machine(self.user.get("uri", "")):
+        if not location.is_local(path) or is_this_machine(self.user.get("uri", "")):
             return
         if location.LOCAL not in places_by_user(self.user):
             raise UnsupportedError(
-                f"Catalog '{self.catalog}' is on another machine and names the local path {place}; "
+                f"Catalog '{self.catalog}' is on another machine and names the local path {path}; "
                 f"if both machines mount it, set the property {ALLOWED_SCHEMES} to 'file'"
             )
 

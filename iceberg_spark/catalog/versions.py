@@ -43,8 +43,8 @@ def newest_version(io: FileIO, table: str) -> FoundVersion | None:
     """
     folder = location.join(table, METADATA_FOLDER)
     hinted = _read_hint(io, folder)
-    found = None if hinted is None else _from(io, table, hinted)
-    return found or _listed(io, table, folder)
+    newest = None if hinted is None else _from(io, table, hinted)
+    return newest or _listed(io, table, folder)
 
 
 def version_paths(table: str, version: int) -> list[str]:
@@ -111,12 +111,12 @@ def hint_path(table: str) -> str:
 def version_files(io: FileIO, table: str) -> list[tuple[int, str]]:
     """Return every version and its file, oldest first."""
     folder = location.join(table, METADATA_FOLDER)
-    found = [
+    versions = [
         (version, info.path)
         for info in _files_in(io, folder)
         if (version := version_of(location.name(info.path))) is not None
     ]
-    return sorted(found)
+    return sorted(versions)
 
 
 def write_hint(io: FileIO, table: str, version: int) -> None:
@@ -158,9 +158,9 @@ def _listed(io: FileIO, table: str, folder: str) -> FoundVersion | None:
     infos = list(_files_in(io, folder))
     versions = [v for info in infos if (v := version_of(location.name(info.path))) is not None]
     if versions:
-        found = _from(io, table, max(versions))
-        if found is not None:
-            return found
+        newest = _from(io, table, max(versions))
+        if newest is not None:
+            return newest
     return _newest_numbered(infos)
 
 

@@ -20,9 +20,9 @@ def check_view_place(io: FileIO, folder: str) -> None:
     Views may share a folder: each has its own files, told by their UUID. Raises InvalidInputError,
     StorageError.
     """
-    found = foreign_folder(io, folder)
-    if found is not None and found.is_owned:
-        raise _refused(folder, found.what)
+    foreign = foreign_folder(io, folder)
+    if foreign is not None and foreign.is_owned:
+        raise _refused(folder, foreign.what)
     if _holds_table(io, folder):
         raise _refused(folder, "a table's")
 

@@ -29,11 +29,11 @@ def check_write_place(name: str, folder: str, io: FileIO) -> None:
     allowed = allowed_places(io.properties)
     if allowed is None or allowed.may_write(folder):
         return
-    place = place_of(folder, io.properties)
+    target = place_of(folder, io.properties)
     raise UnsupportedError(
-        f"New files would go to {place}, because the metadata's {name} is {folder}, and the table "
+        f"New files would go to {target}, because the metadata's {name} is {folder}, and the table "
         f"is in {', '.join(sorted(allowed.own))}. If you trust who writes the metadata, set the "
-        f"storage property {ALLOWED_SCHEMES} to '{place}'; else change {name}"
+        f"storage property {ALLOWED_SCHEMES} to '{target}'; else change {name}"
     )
 
 

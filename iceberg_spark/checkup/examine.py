@@ -46,7 +46,7 @@ def doctor(spark: Any = None) -> Report:
     elif has_pyspark:
         checks += [("Java", _java), ("Python of the workers", _workers), ("session", _no_session)]
     checks += [("extras", _extras), ("catalogs", _catalogs)]
-    return Report(tuple(found for what, check in checks for found in _guarded(what, check)))
+    return Report(tuple(finding for what, check in checks for finding in _guarded(what, check)))
 
 
 def _guarded(what: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ def _python() -> Iterator[Finding]:
 
 def _pyspark() -> Iterator[Finding]:
     try:
-        found = version("pyspark")
+        installed = version("pyspark")
     except PackageNotFoundError:
         what = "pip install 'iceberg-spark[spark]', or use a Python that has the cluster's PySpark"
         if find_spec("pyspark") is None:
@@ -82,11 +82,11 @@ def _pyspark() -> Iterator[Finding]:
         else:
             yield Finding("PySpark", State.NOTE, "on the path, its version is unknown")
         return
-    parts = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
+    parts = tuple(int(part) for part in re.findall(r"\d+", installed)[:2])
     if parts < _OLDEST_PYSPARK:
-        yield Finding("PySpark", State.WRONG, found, "pip install 'pyspark>=4.1'")
+        yield Finding("PySpark", State.WRONG, installed, "pip install 'pyspark>=4.1'")
     else:
-        yield Finding("PySpark", State.OK, found)
+        yield Finding("PySpark", State.OK, installed)
 
 
 def _java() -> Iterator[Finding]:
@@ -100,14 +100,14 @@ def _java() -> Iterator[Finding]:
     except OSError:
         yield Finding("Java", State.WRONG, f"'{java}' can't be started", need)
         return
-    said = done.stderr + done.stdout
-    found = re.search(r'version "(\d+)[^"]*"', said)
-    if found is None:
+    output = done.stderr + done.stdout
+    match = re.search(r'version "(\d+)[^"]*"', output)
+    if match is None:
         yield Finding("Java", State.WRONG, f"'{java}' does not say its version", need)
-    elif int(found.group(1)) < _OLDEST_JAVA:
-        yield Finding("Java", State.WRONG, f"{found.group(1)}, {java}", need)
+    elif int(match.group(1)) < _OLDEST_JAVA:
+        yield Finding("Java", State.WRONG, f"{match.group(1)}, {java}", need)
     else:
-        yield Finding("Java", State.OK, f"{found.group(1)}, {java}")
+        yield Finding("Java", State.OK, f"{match.group(1)}, {java}")
 
 
 def _workers() -> Iterator[Finding]:
@@ -127,10 +127,10 @@ def _no_session() -> Iterator[Finding]:
 def _extras() -> Iterator[Finding]:
     there = [name for name in _EXTRAS if find_spec(name) is not None]
     lacks = [f"{name} ({use})" for name, use in _EXTRAS.items() if name not in there]
-    found = f"installed: {', '.join(there) or 'none'}"
+    state = f"installed: {', '.join(there) or 'none'}"
     if lacks:
-        found += f"; not installed: {', '.join(lacks)}"
-    yield Finding("extras", State.NOTE if lacks else State.OK, found)
+        state += f"; not installed: {', '.join(lacks)}"
+    yield Finding("extras", State.NOTE if lacks else State.OK, state)
 
 
 def _catalogs() -> Iterator[Finding]:

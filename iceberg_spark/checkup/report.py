@@ -34,25 +34,25 @@ class Report:
     @property
     def ok(self) -> bool:
         """True when nothing is wrong."""
-        return all(one.state is not State.WRONG for one in self.findings)
+        return all(finding.state is not State.WRONG for finding in self.findings)
 
     def __repr__(self) -> str:
-        wide = max((len(one.what) for one in self.findings), default=0)
+        wide = max((len(finding.what) for finding in self.findings), default=0)
         lines = []
-        for one in self.findings:
-            lines.append(f"{one.state:<5}  {one.what:<{wide}}  {one.found}")
-            if one.to_do:
-                lines.append(f"{'':<5}  {'':<{wide}}  -> {one.to_do}")
-        wrong = sum(one.state is State.WRONG for one in self.findings)
+        for finding in self.findings:
+            lines.append(f"{finding.state:<5}  {finding.what:<{wide}}  {finding.found}")
+            if finding.to_do:
+                lines.append(f"{'':<5}  {'':<{wide}}  -> {finding.to_do}")
+        wrong = sum(finding.state is State.WRONG for finding in self.findings)
         end = "Nothing is wrong." if self.ok else f"{wrong} wrong: see the arrows."
         return "\n".join([*lines, end])
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{'<b>WRONG</b>' if one.state is State.WRONG else one.state}</td>"
-            f"<th style='text-align:left'>{html.escape(one.what)}</th>"
-            f"<td style='text-align:left'>{html.escape(one.found)}"
-            f"{'<br>&rarr; ' + html.escape(one.to_do) if one.to_do else ''}</td></tr>"
-            for one in self.findings
+            f"<tr><td>{'<b>WRONG</b>' if finding.state is State.WRONG else finding.state}</td>"
+            f"<th style='text-align:left'>{html.escape(finding.what)}</th>"
+            f"<td style='text-align:left'>{html.escape(finding.found)}"
+            f"{'<br>&rarr; ' + html.escape(finding.to_do) if finding.to_do else ''}</td></tr>"
+            for finding in self.findings
         )
         return f"<table>{rows}</table>"

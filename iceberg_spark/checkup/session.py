@@ -41,9 +41,9 @@ def findings(spark: SparkSession) -> Iterator[Finding]:
     kind = "Spark Connect" if is_connect(spark) else f"classic, master {master(spark)}"
     yield Finding("Spark", State.OK, f"{spark.version}, {kind}")
     java = java_version(spark)
-    found = "the server's own" if java is None else f"{java}, of the session"
-    yield Finding("Java", State.OK, found)
-    yield _asked(spark)
+    java_text = "the server's own" if java is None else f"{java}, of the session"
+    yield Finding("Java", State.OK, java_text)
+    yield _task_finding(spark)
     yield _source(spark)
     yield _pruning(spark)
 
@@ -56,22 +56,29 @@ def worker_finding(python: str) -> Finding:
         )
     except OSError:
         return Finding(_WORKERS, State.WRONG, f"'{python}' can't be started", _SHIP)
-    said = done.stdout.split()
-    if done.returncode != 0 or not said:
+    output = done.stdout.split()
+    if done.returncode != 0 or not output:
         return Finding(_WORKERS, State.WRONG, f"'{python}' does not run", _SHIP)
-    return _judged(said[0], python, has_package=len(said) == 3)
+    return _judged(output[0], python, has_package=len(output) == 3)
 
 
-def _asked(spark: SparkSession) -> Finding:
+def _task_finding(spark: SparkSession) -> Finding:
     """Ask a task. A worker of another Python version refuses to run one at all."""
     try:
         kind = "python string, at string, has boolean"
         [row] = map_plain_names(spark.range(1), _teller(), kind).collect()
     except Exception as error:  # noqa: BLE001 - the trace of Java says it, somewhere
-        said = str(error)
-        if "PYTHON_VERSION_MISMATCH" in said:
+        message = str(error)
+        if "PYTHON_VERSION_MISMATCH" in message:
             return Finding(_WORKERS, State.WRONG, f"not {_minor()}, which the driver runs", _SHIP)
-        line = next((one for one in reversed(said.splitlines()) if "Error:" in one), said[:200])
+        line = next(
+            (
+                line_of_error
+                for line_of_error in reversed(message.splitlines())
+                if "Error:" in line_of_error
+            ),
+            message[:200],
+        )
         return Finding(_WORKERS, State.WRONG, f"a task failed: {line.strip()[:200]}", _SHIP)
     return _judged(str(row[0]), str(row[1]), has_package=bool(row[2]))
 
@@ -82,20 +89,20 @@ def _teller() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         for _ in batches:
             names = ("iceberg_spark", "pyspark_pyiceberg_lite")
             has = all(find_spec(name) is not None for name in names)
-            told = {"python": [sys.version.split()[0]], "at": [sys.executable], "has": [has]}
-            yield pa.RecordBatch.from_pydict(told)
+            answer = {"python": [sys.version.split()[0]], "at": [sys.executable], "has": [has]}
+            yield pa.RecordBatch.from_pydict(answer)
 
     return tell
 
 
 def _judged(version: str, python: str, *, has_package: bool) -> Finding:
-    found = f"{version}, {python}"
+    state = f"{version}, {python}"
     if version.split(".")[:2] != _minor().split("."):
-        found += f"; the driver runs {_minor()}, and both must be the same"
-        return Finding(_WORKERS, State.WRONG, found, _SHIP)
+        state += f"; the driver runs {_minor()}, and both must be the same"
+        return Finding(_WORKERS, State.WRONG, state, _SHIP)
     if not has_package:
-        return Finding(_WORKERS, State.WRONG, f"{found}, without iceberg_spark", _SHIP)
-    return Finding(_WORKERS, State.OK, f"{found}, with iceberg_spark")
+        return Finding(_WORKERS, State.WRONG, f"{state}, without iceberg_spark", _SHIP)
+    return Finding(_WORKERS, State.OK, f"{state}, with iceberg_spark")
 
 
 def _pruning(spark: SparkSession) -> Finding:

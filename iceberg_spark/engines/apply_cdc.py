@@ -52,7 +52,7 @@ from iceberg_spark.write.uncommitted_files import remove_aborted
 class CdcRequest:
     """One call of `apply_changes`, its rows looked at once."""
 
-    given: CdcInput
+    source: CdcInput
     keys: tuple[str, ...]
     choice: Choice
     history: bool
@@ -79,39 +79,39 @@ def plan_cdc(metadata: TableMetadata, request: CdcRequest) -> PlannedCdc | None:
     Raises InvalidInputError, InvalidSchemaError for what does not fit, and for what is wrong with
     the rows of an Arrow table.
     """
-    given = request.given
+    source = request.source
     if request.history and request.truncates:
         raise InvalidInputError("apply_as_truncates goes with stored_as_scd_type=1 only")
-    if isinstance(given.rows, pa.Table) and not given.rows.num_rows:
+    if isinstance(source.rows, pa.Table) and not source.rows.num_rows:
         return None
     columns = _columns(metadata, request)
     plan = _plan(metadata, request, columns)
-    if not isinstance(given.rows, pa.Table):
-        at = on_spark.truncated_at(given.rows, plan) if request.truncates else None
-        return PlannedCdc(plan, None, columns.names, at)
+    if not isinstance(source.rows, pa.Table):
+        truncated_at = on_spark.truncated_at(source.rows, plan) if request.truncates else None
+        return PlannedCdc(plan, None, columns.names, truncated_at)
     own_names = [field.name for field in plan.schema.fields]
-    left_out = [UNAVAILABLE] if has_left_out(given.rows.column_names, own_names) else []
-    rows = given.rows.select([*columns.names, *left_out, SEQUENCE, OPERATION])
+    left_out = [UNAVAILABLE] if has_left_out(source.rows.column_names, own_names) else []
+    rows = source.rows.select([*columns.names, *left_out, SEQUENCE, OPERATION])
     batches = rows.combine_chunks().to_batches()
     events = read_events(plan, batches, case_sensitive=request.case_sensitive)
     return PlannedCdc(plan, events, columns.names, events.truncated_at)
 
 
 def _plan(metadata: TableMetadata, request: CdcRequest, columns: Columns) -> CdcPlan:
-    given, case = request.given, request.case_sensitive
+    source, case = request.source, request.case_sensitive
     schema = metadata.schema
     if request.merge_schema:
-        names = [name for name in columns.names if name != given.sequence]
-        schema = merged(metadata, given.schema, names, case_sensitive=case)
+        names = [name for name in columns.names if name != source.sequence]
+        schema = merged(metadata, source.schema, names, case_sensitive=case)
     keys = key_fields(schema, request.keys, columns.names, case_sensitive=case)
     sequence = None
-    if columns.named_sequence and given.sequence is not None:
-        theirs = given.schema.find_field(given.sequence)
-        mine = find_top_level(schema, given.sequence, case_sensitive=case)
+    if columns.named_sequence and source.sequence is not None:
+        theirs = source.schema.find_field(source.sequence)
+        mine = find_top_level(schema, source.sequence, case_sensitive=case)
         if mine is not None:
             check_same_order(mine, theirs.field_type)
-        sequence = mine or NestedField(1, given.sequence, theirs.field_type)
-    kind = check_sequence_type(_sequence_type(given) if sequence is None else sequence.field_type)
+        sequence = mine or NestedField(1, source.sequence, theirs.field_type)
+    kind = check_sequence_type(_sequence_type(source) if sequence is None else sequence.field_type)
     schema = evolved(
         schema,
         max(metadata.last_column_id, schema.highest_field_id),
@@ -136,24 +136,24 @@ def _plan(metadata: TableMetadata, request: CdcRequest, columns: Columns) -> Cdc
 
 
 def _columns(metadata: TableMetadata, request: CdcRequest) -> Columns:
-    given = request.given
+    source = request.source
     return chosen_columns(
-        given.names,
+        source.names,
         metadata.schema,
-        given.sequence,
+        source.sequence,
         request.choice,
-        given.controls,
+        source.controls,
         case_sensitive=request.case_sensitive,
         merge_schema=request.merge_schema,
     )
 
 
-def _sequence_type(given: CdcInput) -> IcebergType:
-    if isinstance(given.rows, pa.Table):
-        rows = given.rows.schema
+def _sequence_type(source: CdcInput) -> IcebergType:
+    if isinstance(source.rows, pa.Table):
+        rows = source.rows.schema
         return from_arrow(pa.schema([rows.field(SEQUENCE)])).fields[0].field_type
-    found = on_spark.from_spark(given.rows.select(SEQUENCE).schema)
-    return found.fields[0].field_type
+    schema = on_spark.from_spark(source.rows.select(SEQUENCE).schema)
+    return schema.fields[0].field_type
 
 
 def rows_before(planned: PlannedCdc, ledger: Ledger) -> Unbound | None:
@@ -161,16 +161,16 @@ def rows_before(planned: PlannedCdc, ledger: Ledger) -> Unbound | None:
 
     Raises UnsupportedError for one that came late where no column has the rows' sequences.
     """
-    at, column = planned.truncated_at, planned.plan.sequence
-    if at is None:
+    truncated_at, column = planned.truncated_at, planned.plan.sequence
+    if truncated_at is None:
         return None
     done = ledger.truncated_at()
-    if done is not None and done.as_py() >= at.as_py():
+    if done is not None and done.as_py() >= truncated_at.as_py():
         return None
     if column is not None:
         name = Reference(column.name)
-        return Or((IsNull(name), Comparison(Op.LT, name, literal(at))))
-    later = Comparison(Op.GE, Reference(NOTED), literal(at))
+        return Or((IsNull(name), Comparison(Op.LT, name, literal(truncated_at))))
+    later = Comparison(Op.GE, Reference(NOTED), literal(truncated_at))
     for batch in ledger.batches(later):
         if any(kind == LIVE for kind in batch.column(KIND).to_pylist()):
             raise UnsupportedError(
@@ -195,10 +195,10 @@ def apply_planned(
     try:
         if planned.events is not None:
             return apply_here(verb, context, planned.plan, planned.events, ledger)
-        rows = on_spark.CdcRows(request.given.rows, planned.columns, request.case_sensitive)
-        at = planned.truncated_at
-        return on_spark.apply_on_spark(verb, context, planned.plan, rows, ledger, at)
+        rows = on_spark.CdcRows(request.source.rows, planned.columns, request.case_sensitive)
+        truncated_at = planned.truncated_at
+        return on_spark.apply_on_spark(verb, context, planned.plan, rows, ledger, truncated_at)
     except BaseException:
-        for each in (context, deletes_context(context), ledger.write_context(context)):
-            remove_aborted(verb.io, each, outlive=False)  # jobs have cleared up
+        for write in (context, deletes_context(context), ledger.write_context(context)):
+            remove_aborted(verb.io, write, outlive=False)  # jobs have cleared up
         raise

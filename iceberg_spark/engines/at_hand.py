@@ -38,14 +38,14 @@ def is_frame(rows: object) -> TypeGuard[on_spark.DataFrame]:
     return is_imported() and isinstance(rows, on_spark.DataFrame)
 
 
-def is_struct(given: object) -> TypeGuard[on_spark.StructType]:
+def is_struct(value: object) -> TypeGuard[on_spark.StructType]:
     """Return whether this is a schema of PySpark's."""
-    return is_imported() and isinstance(given, on_spark.StructType)
+    return is_imported() and isinstance(value, on_spark.StructType)
 
 
-def is_type(given: object) -> TypeGuard[on_spark.DataType]:
+def is_type(value: object) -> TypeGuard[on_spark.DataType]:
     """Return whether this is a type of PySpark's."""
-    return is_imported() and isinstance(given, on_spark.DataType)
+    return is_imported() and isinstance(value, on_spark.DataType)
 
 
 def active_session() -> on_spark.SparkSession | None:

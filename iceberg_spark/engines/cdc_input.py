@@ -52,8 +52,8 @@ class CdcInput:
         if isinstance(self.rows, pa.Table):
             yield self
         else:
-            with on_spark.kept_rows(self.rows) as kept:
-                yield replace(self, rows=kept)
+            with on_spark.kept_rows(self.rows) as cached:
+                yield replace(self, rows=cached)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,20 +64,20 @@ class CdcInput:
 _OURS = (SEQUENCE, OPERATION)
 
 
-def column_names(given: Sequence[Any] | None, what: str) -> tuple[str, ...] | None:
+def column_names(columns: Sequence[Any] | None, what: str) -> tuple[str, ...] | None:
     """Return names of columns, which may be given as PySpark's columns."""
-    if given is None:
+    if columns is None:
         return None
-    if isinstance(given, str):
-        raise InvalidInputError(f"{what} must be a list of columns, as in {what}=['{given}']")
-    return tuple(_plain_name(each) or str(each) for each in given)
+    if isinstance(columns, str):
+        raise InvalidInputError(f"{what} must be a list of columns, as in {what}=['{columns}']")
+    return tuple(_plain_name(column) or str(column) for column in columns)
 
 
-def _plain_name(given: object) -> str | None:
+def _plain_name(column: object) -> str | None:
     """Return the column that is meant, None for an expression."""
-    if isinstance(given, str):
-        return given
-    match = _COLUMN.fullmatch(repr(given))
+    if isinstance(column, str):
+        return column
+    match = _COLUMN.fullmatch(repr(column))
     return None if match is None else match.group(1)
 
 
@@ -124,10 +124,12 @@ def _of_frame(
     check_own_names(frame.columns)
     name = _plain_name(sequence_by)
     named = name if name in frame.columns else None
-    given = on_spark.cdc_rows(frame, sequence_by if named is None else named, deletes, truncates)
-    said = [each for each in (deletes, truncates) if each is not None]
-    controls = frozenset(name for each in said for name in _named(frame.columns, each))
-    return CdcInput(given, on_spark.from_spark(frame.schema), named, controls)
+    changes = on_spark.cdc_rows(frame, sequence_by if named is None else named, deletes, truncates)
+    conditions = [condition for condition in (deletes, truncates) if condition is not None]
+    controls = frozenset(
+        name for condition in conditions for name in _named(frame.columns, condition)
+    )
+    return CdcInput(changes, on_spark.from_spark(frame.schema), named, controls)
 
 
 def _named(names: Sequence[str], condition: Condition) -> list[str]:
@@ -166,7 +168,7 @@ def _matches(table: pa.Table, condition: Condition) -> tuple[Any, set[str]]:
         time_zone=session_time_zone(),
     )
     paths = {
-        number: tuple(schema.find_field(each).name for each in schema.path_ids(number))
+        number: tuple(schema.find_field(step_id).name for step_id in schema.path_ids(number))
         for number in schema.field_ids
     }
     used = {paths[number][0] for number in field_ids(bound)}

@@ -49,10 +49,10 @@ def compaction(
     Raises InvalidInputError, InvalidOptionError, InvalidSchemaError and what parsing raises.
     """
     case = is_case_sensitive(spark)
-    wanted = layout(loaded.metadata, strategy, sort_order, case_sensitive=case)
+    chosen_layout = layout(loaded.metadata, strategy, sort_order, case_sensitive=case)
     request = CompactionRequest(
-        wanted,
-        rewrite_options(options, wanted.strategy, loaded.metadata),
+        chosen_layout,
+        rewrite_options(options, chosen_layout.strategy, loaded.metadata),
         None if where is None else read_by_session(where, spark),
         branch,
         session_time_zone(spark),

@@ -29,7 +29,7 @@ from iceberg_spark.spec.types import TimestampNanoType, TimestamptzNanoType, Tim
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.uncommitted_files import remove_aborted
 
-Made = TypeVar("Made")
+Change = TypeVar("Change")
 IN_PROCESS_BYTES = 32 * 1024 * 1024
 """Up to so many bytes of data files are looked at by this process though Spark is there: its
 tasks would cost more than the work."""
@@ -69,8 +69,8 @@ def overwritten(
     use_spark: bool,
 ) -> RowChange:
     """Return the change that takes matching rows out for an overwrite, by rewriting files."""
-    given = options.branch, None, options.case_sensitive, options.time_zone
-    verb = RowVerb(metadata, io, REWRITE, None, *given)
+    scope = options.branch, None, options.case_sensitive, options.time_zone
+    verb = RowVerb(metadata, io, REWRITE, None, *scope)
 
     def make(context: WriteContext) -> RowChange:
         target = target_files(metadata, io, predicate, options, prove=True)
@@ -91,15 +91,15 @@ def overwritten(
 
 
 def whole_or_nothing(
-    make: Callable[[WriteContext], Made], context: WriteContext, io: FileIO
-) -> Made:
+    make: Callable[[WriteContext], Change], context: WriteContext, io: FileIO
+) -> Change:
     """Return the change that `make` writes; when it fails its files are removed."""
     try:
         return make(context)
     except BaseException:
         # Jobs that failed have cleared up after themselves: these are files of whole ones.
-        for each in (context, deletes_context(context)):
-            remove_aborted(io, each, outlive=False)
+        for write in (context, deletes_context(context)):
+            remove_aborted(io, write, outlive=False)
         raise
 
 

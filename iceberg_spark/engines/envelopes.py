@@ -77,11 +77,11 @@ def changes_of(
         if options.merge_schema:
             how = replace(how, schema=with_new_columns(how, on_spark.new_fields_of(rows, how)))
         return on_spark.unwrapped_frame(rows, how)
-    given, batches = input_batches(rows, "Messages")
-    messages = pa.Table.from_batches(batches, given).select(needed(given.names))
+    message_schema, batches = input_batches(rows, "Messages")
+    messages = pa.Table.from_batches(batches, message_schema).select(needed(message_schema.names))
     if schema is None and not options.merge_schema:
         schema = schema_of(envelope, options.table, messages.to_batches())
-    how = _unwrapping(envelope, schema or Schema(), given.names, options)
+    how = _unwrapping(envelope, schema or Schema(), message_schema.names, options)
     if options.merge_schema:
         fields = new_fields(how, messages.to_batches())
         how = replace(how, schema=with_new_columns(how, fields))

@@ -181,7 +181,7 @@ def _creation(
 
     new = catalog.stage(identifier, creation)
     with DropOnFailure(catalog, identifier, new.ours):
-        check_free(new.io, new.location, asked=False)
+        check_free(new.io, new.location, requested=False)
     return new
 
 

@@ -64,7 +64,7 @@ class AppendStream:
     """Says up to where the next batch goes, and which files a batch reads."""
 
     options: StreamOptions
-    _known: FilesKnown = field(default_factory=FilesKnown)
+    _files: FilesKnown = field(default_factory=FilesKnown)
     _read_whole: StreamOffset | None = None
     _passed: tuple[StreamOffset, int] | None = None
     """An offset after which there was nothing up to a snapshot: both may expire meanwhile."""
@@ -127,7 +127,7 @@ class AppendStream:
         return start
 
     def _after(self, seen: TableSeen, snapshot: Snapshot) -> StreamOffset:
-        end = self._known.end(seen.metadata, seen.io, snapshot, everything=False)
+        end = self._files.end(seen.metadata, seen.io, snapshot, everything=False)
         self._read_whole = StreamOffset(snapshot.snapshot_id, end)
         return self._read_whole
 
@@ -144,12 +144,12 @@ class AppendStream:
         if snapshot is None:
             self._check_read(seen, begin, following)
         elif self._has_more(seen, begin, snapshot, last):
-            found = _Part(snapshot, begin.position, last, begin.scan_all_files)
-            yield from self._taken(found) if not begin.scan_all_files else [found]
-        for each in following:
-            is_last = end is not None and each is following[-1]
+            rest = _Part(snapshot, begin.position, last, begin.scan_all_files)
+            yield from self._taken(rest) if not begin.scan_all_files else [rest]
+        for snapshot in following:
+            is_last = end is not None and snapshot is following[-1]
             yield from self._taken(
-                _Part(each, 0, end.position if end is not None and is_last else None, False)
+                _Part(snapshot, 0, end.position if end is not None and is_last else None, False)
             )
 
     def _has_more(
@@ -159,8 +159,10 @@ class AppendStream:
             return False
         if end is not None:
             return begin.position < end
-        known = self._known.end(seen.metadata, seen.io, snapshot, everything=begin.scan_all_files)
-        return begin.position < known
+        known_end = self._files.end(
+            seen.metadata, seen.io, snapshot, everything=begin.scan_all_files
+        )
+        return begin.position < known_end
 
     def _taken(self, part: _Part) -> Iterator[_Part]:
         """Yield a part that the options take, or one that says that they refuse it."""
@@ -184,7 +186,7 @@ class AppendStream:
         if is_passed or begin == self._read_whole or is_past_everything(begin):
             return
         metadata, io = seen.metadata, seen.io
-        if following and self._known.read_after(metadata, io, begin, following[0]):
+        if following and self._files.read_after(metadata, io, begin, following[0]):
             return
         raise NoSuchSnapshotError(
             f"Snapshot {begin.snapshot_id} of {metadata.location}, in which the stream has read "
@@ -195,21 +197,23 @@ class AppendStream:
     def _advance(
         self, seen: TableSeen, begin: StreamOffset, parts: Iterator[_Part], room: _Room
     ) -> StreamOffset:
-        whole: _Part | None = None
+        last_part: _Part | None = None
         for part in parts:
             if part.refused:
                 raise _refusal(part.snapshot)
             if room.files is None and room.rows is None:
-                whole = part
+                last_part = part
                 continue
             stop = self._stop(seen, part, room)
             if stop is not None:
                 return StreamOffset(part.snapshot.snapshot_id, stop, part.everything)
-            whole = part
-        if whole is None:
+            last_part = part
+        if last_part is None:
             return begin
-        end = self._known.end(seen.metadata, seen.io, whole.snapshot, everything=whole.everything)
-        self._read_whole = StreamOffset(whole.snapshot.snapshot_id, end, whole.everything)
+        end = self._files.end(
+            seen.metadata, seen.io, last_part.snapshot, everything=last_part.everything
+        )
+        self._read_whole = StreamOffset(last_part.snapshot.snapshot_id, end, last_part.everything)
         return self._read_whole
 
     def _stop(self, seen: TableSeen, part: _Part, room: _Room) -> int | None:
@@ -218,7 +222,7 @@ class AppendStream:
         As Java: files never more than the limit; the file that reaches the rows is the last.
         """
         key = part.snapshot.snapshot_id, part.everything
-        files = self._known.files(seen.metadata, seen.io, seen.context, key)
+        files = self._files.files(seen.metadata, seen.io, seen.context, key)
         positions = files.positions
         first = int(np.searchsorted(positions, part.first))
         count = len(positions) - first
@@ -237,31 +241,33 @@ class AppendStream:
 
     def _planned(self, seen: TableSeen, parts: Iterable[_Part]) -> list[ScanPlan]:
         """Return plans of parts: one of all whole snapshots, one of each that is read in part."""
-        found: list[ScanPlan] = []
-        whole: list[Snapshot] = []
+        plans: list[ScanPlan] = []
+        whole_snapshots: list[Snapshot] = []
         for part in parts:
             if part.refused:
                 raise _refusal(part.snapshot)
             number = part.snapshot.snapshot_id
             if not self._is_whole(seen, part):
                 key = number, part.everything
-                files = self._known.files(seen.metadata, seen.io, seen.context, key)
-                found.append(files.between(part.first, part.end))
+                files = self._files.files(seen.metadata, seen.io, seen.context, key)
+                plans.append(files.between(part.first, part.end))
             elif part.everything:
                 table = replace(seen.context, snapshot_id=number)
-                found.append(plan(seen.metadata, seen.io, table))
+                plans.append(plan(seen.metadata, seen.io, table))
             else:
-                whole.append(part.snapshot)
-        if whole:
-            newest_first = tuple(reversed(whole))
-            found.append(plan(seen.metadata, seen.io, seen.context, added_by=newest_first))
-        return found
+                whole_snapshots.append(part.snapshot)
+        if whole_snapshots:
+            newest_first = tuple(reversed(whole_snapshots))
+            plans.append(plan(seen.metadata, seen.io, seen.context, added_by=newest_first))
+        return plans
 
     def _is_whole(self, seen: TableSeen, part: _Part) -> bool:
         if part.first > 0 or part.end is None:
             return part.first <= 0
-        known = self._known.end(seen.metadata, seen.io, part.snapshot, everything=part.everything)
-        return part.end >= known
+        known_end = self._files.end(
+            seen.metadata, seen.io, part.snapshot, everything=part.everything
+        )
+        return part.end >= known_end
 
 
 def _in(seen: TableSeen, end: StreamOffset) -> int | None:

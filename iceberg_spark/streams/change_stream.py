@@ -96,19 +96,19 @@ class ChangeStream:
     ) -> Sequence[Snapshot]:
         """Return the snapshots after an offset that may have changed rows, oldest first."""
         if start == NOTHING_READ:
-            found = self._from_first(seen, end_id)
+            snapshots = self._from_first(seen, end_id)
         else:
             passed = self._passed
             quiet = passed[1] if passed is not None and passed[0] == start else None
-            found = seen.history.after(quiet or start.snapshot_id, end_id)
-        for snapshot in found:
+            snapshots = seen.history.after(quiet or start.snapshot_id, end_id)
+        for snapshot in snapshots:
             if not _is_readable(seen.metadata, snapshot):
                 raise NoSuchSnapshotError(
                     f"What snapshot {snapshot.snapshot_id} of {seen.metadata.location} changed "
                     f"can't be told any more, since the one before it, snapshot "
                     f"{snapshot.parent_snapshot_id}, has expired. {HOW_TO_GO_ON}"
                 )
-        return [each for each in found if each.operation != Operation.REPLACE]
+        return [snapshot for snapshot in snapshots if snapshot.operation != Operation.REPLACE]
 
     def _from_first(self, seen: TableSeen, end_id: int | None) -> Sequence[Snapshot]:
         """Return the snapshots from the oldest one on whose changes can be told."""
@@ -117,12 +117,15 @@ class ChangeStream:
             if end_id not in seen.metadata.snapshots:
                 return history.after(NOTHING_READ.snapshot_id, end_id)  # says that it has expired
             history = seen.up_to(end_id).history
-        kept = history.kept()
+        snapshots = history.snapshots()
         first = first_offset(self.options, history).snapshot_id
-        at = next((at for at, one in enumerate(kept) if one.snapshot_id == first), len(kept))
-        if kept[at:] and not _is_readable(seen.metadata, kept[at]):
-            at += 1
-        return kept[at:]
+        start = next(
+            (start for start, snapshot in enumerate(snapshots) if snapshot.snapshot_id == first),
+            len(snapshots),
+        )
+        if snapshots[start:] and not _is_readable(seen.metadata, snapshots[start]):
+            start += 1
+        return snapshots[start:]
 
     def _fitting(self, seen: TableSeen, start: StreamOffset, commits: Sequence[Snapshot]) -> int:
         """Return how many commits a batch takes: one, and as many as its limits have room for."""
@@ -144,12 +147,12 @@ class ChangeStream:
     def _step(self, seen: TableSeen, ordinal: int, commit: Snapshot) -> ChangeStep:
         """Return what a commit changed; those that a limit was compared with are kept."""
         key = ordinal, commit.snapshot_id
-        known = self._steps.get(key)
-        if known is None:
-            known = change_step(seen.metadata, seen.io, seen.context, ordinal, commit)
+        step = self._steps.get(key)
+        if step is None:
+            step = change_step(seen.metadata, seen.io, seen.context, ordinal, commit)
             if self.options.is_limited:
-                self._steps[key] = known
-        return known
+                self._steps[key] = step
+        return step
 
 
 def _ordinal(start: StreamOffset) -> int:

@@ -70,13 +70,13 @@ def for_tasks(changes: Iterable[CommitChanges]) -> list[tuple[CommitChanges, ...
     """Return the pieces in groups of about as many bytes, in order."""
     groups: list[list[CommitChanges]] = []
     size = files = 0
-    for each in changes:
-        size, files = size + each.size, files + len(each.files)
+    for commit_changes in changes:
+        size, files = size + commit_changes.size, files + len(commit_changes.files)
         is_full = size > STREAMING.changes_bytes or files > STREAMING.changes_files
         if is_full or not groups:
             groups.append([])
-            size, files = each.size, len(each.files)
-        groups[-1].append(each)
+            size, files = commit_changes.size, len(commit_changes.files)
+        groups[-1].append(commit_changes)
     return [tuple(group) for group in groups]
 
 
@@ -87,21 +87,21 @@ def change_rows(
 
     Memory: the changed rows of one commit's part, nothing where no rows are brought together.
     """
-    for each in changes:
-        tables = _rows(request, io, each)
-        if not each.parts:
+    for commit_changes in changes:
+        tables = _rows(request, io, commit_changes)
+        if not commit_changes.parts:
             for table in tables:
                 yield from shown(request, table)
             continue
         held = pa.concat_tables(
             [
                 to_arrow(request.whole_schema).empty_table(),
-                *(_kept(request, each, one) for one in tables),
+                *(_rows_of_part(request, commit_changes, table) for table in tables),
             ]
         )
         identity = identity_keys(request, held)
-        told = settled(held, row_keys(request, held), identity, request.identity)
-        yield from shown(request, told)
+        settled_rows = settled(held, row_keys(request, held), identity, request.identity)
+        yield from shown(request, settled_rows)
 
 
 def _rows(request: ChangeRequest, io: FileIO, changes: CommitChanges) -> Iterator[pa.Table]:
@@ -110,7 +110,7 @@ def _rows(request: ChangeRequest, io: FileIO, changes: CommitChanges) -> Iterato
             yield with_change(batch, is_insert, changes.ordinal, changes.snapshot_id)
 
 
-def _kept(request: ChangeRequest, changes: CommitChanges, table: pa.Table) -> pa.Table:
+def _rows_of_part(request: ChangeRequest, changes: CommitChanges, table: pa.Table) -> pa.Table:
     """Return the rows of a task's part: equal rows, or rows of one identity, are in the same."""
     if changes.parts < 2:
         return table
@@ -122,8 +122,8 @@ def _kept(request: ChangeRequest, changes: CommitChanges, table: pa.Table) -> pa
 def _rows_held(file: ChangedFile) -> int:
     """Return how many rows of a file are changes, at most."""
     match file:
-        case ChangedFile(None, one) | ChangedFile(one, None) if one is not None:
-            return one.record_count
+        case ChangedFile(None, task) | ChangedFile(task, None) if task is not None:
+            return task.record_count
         case ChangedFile(_, after) if after is not None:
             return _deleted_rows(after)
         case _:
@@ -131,6 +131,8 @@ def _rows_held(file: ChangedFile) -> int:
 
 
 def _deleted_rows(task: FileScanTask) -> int:
-    by_key = any(one.content is DataFileContent.EQUALITY_DELETES for one in task.delete_files)
-    by_position = sum(one.record_count for one in task.delete_files)
+    by_key = any(
+        delete_file.content is DataFileContent.EQUALITY_DELETES for delete_file in task.delete_files
+    )
+    by_position = sum(delete_file.record_count for delete_file in task.delete_files)
     return task.record_count if by_key else min(task.record_count, by_position)

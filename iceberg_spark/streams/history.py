@@ -32,7 +32,7 @@ class BranchHistory:
     branch: str
     head: Snapshot | None
 
-    def kept(self) -> tuple[Snapshot, ...]:
+    def snapshots(self) -> tuple[Snapshot, ...]:
         """Return all snapshots that are kept, oldest first."""
         if self.head is None:
             return ()
@@ -45,14 +45,14 @@ class BranchHistory:
         where it has, or the end has; ValidationException where the history has another course.
         """
         last = self._last(snapshot_id, end_id)
-        found: list[Snapshot] = []
+        following: list[Snapshot] = []
         for snapshot in ancestors(self.metadata, last.snapshot_id):
             if snapshot.snapshot_id == snapshot_id:
-                return tuple(reversed(found))
-            found.append(snapshot)
-        if found[-1].parent_snapshot_id == snapshot_id:
-            return tuple(reversed(found))
-        raise self._lost(snapshot_id, found[-1])
+                return tuple(reversed(following))
+            following.append(snapshot)
+        if following[-1].parent_snapshot_id == snapshot_id:
+            return tuple(reversed(following))
+        raise self._lost(snapshot_id, following[-1])
 
     def _last(self, snapshot_id: int, end_id: int | None) -> Snapshot:
         if end_id is not None:
@@ -86,8 +86,8 @@ class BranchHistory:
         if snapshot_id not in self.metadata.snapshots:
             return False
         before = ancestors(self.metadata, snapshot_id)
-        kept = {one.snapshot_id for one in self.kept()} | {ancestor_id}
-        return any(one.snapshot_id in kept for one in before)
+        reachable = {snapshot.snapshot_id for snapshot in self.snapshots()} | {ancestor_id}
+        return any(snapshot.snapshot_id in reachable for snapshot in before)
 
     def _rolled_back(self, snapshot_id: int) -> ValidationException:
         head = "no snapshot" if self.head is None else f"snapshot {self.head.snapshot_id}"
@@ -103,9 +103,11 @@ class BranchHistory:
         for entry in former:
             with suppress(IcebergError):
                 metadata = read_metadata(self.io, entry.metadata_file)
-                for one in metadata.snapshots.values():
-                    if one.parent_snapshot_id == snapshot_id and self._led_here(one, metadata):
-                        return one.snapshot_id
+                for snapshot in metadata.snapshots.values():
+                    if snapshot.parent_snapshot_id == snapshot_id and self._led_here(
+                        snapshot, metadata
+                    ):
+                        return snapshot.snapshot_id
         return None
 
     def _led_here(self, snapshot: Snapshot, metadata: TableMetadata) -> bool:

@@ -40,7 +40,7 @@ class RunningStream(Generic[Planned_co]):
         self._kind = kind
         self._watch = TableWatch(table)
         self._pace = pace or Pace()
-        self._at: StreamOffset | None = None
+        self._position: StreamOffset | None = None
         self._initial: StreamOffset | None = None
         self._idle: tuple[TableSeen, StreamOffset] | None = None
         self._last: tuple[int | None] | None = None
@@ -54,21 +54,21 @@ class RunningStream(Generic[Planned_co]):
 
     def latest(self, start: StreamOffset | None = None, *, limited: bool = True) -> StreamOffset:
         """Return the end of the next batch after `start` (None: after the one before)."""
-        begin = start or self._at or self.initial()
+        begin = start or self._position or self.initial()
         if not self._pace.may_look():
             return begin
         seen = self._seen()
         end = begin
         if self._idle != (seen, begin):
             end = self._kind.latest(seen, begin, limited=limited)
-        self._pace.looked(found=end != begin)
+        self._pace.looked(has_news=end != begin)
         self._idle = (seen, begin) if end == begin else None
-        self._at = end
+        self._position = end
         return end
 
     def plan(self, start: StreamOffset, end: StreamOffset) -> Planned_co:
         """Return what the batch between two offsets reads."""
-        self._at = self._at or end
+        self._position = self._position or end
         return self._kind.plan(self._watch.look(), start, end)
 
     def end_here(self) -> None:

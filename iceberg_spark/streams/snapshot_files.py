@@ -74,7 +74,7 @@ class FilesKnown:
 
         Raises CorruptFileError where a manifest list counts other files than its manifests have.
         """
-        return _kept(self._files, key, lambda: self._plan(metadata, io, context, key))
+        return _cached(self._files, key, lambda: self._plan(metadata, io, context, key))
 
     def read_after(
         self, metadata: TableMetadata, io: FileIO, offset: StreamOffset, following: Snapshot
@@ -87,9 +87,15 @@ class FilesKnown:
         if following.operation != Operation.APPEND or offset.scan_all_files:
             return False
         manifests = self._of(metadata, io, following, everything=True)
-        own = [one for one in manifests if one.added_snapshot_id == offset.snapshot_id]
-        added = [one for one in manifests if one.added_snapshot_id == following.snapshot_id]
-        merged = any(one.existing_files_count for one in added)
+        own = [
+            manifest for manifest in manifests if manifest.added_snapshot_id == offset.snapshot_id
+        ]
+        added = [
+            manifest
+            for manifest in manifests
+            if manifest.added_snapshot_id == following.snapshot_id
+        ]
+        merged = any(manifest.existing_files_count for manifest in added)
         return not merged and offset.position >= _end(own, everything=False)
 
     def _plan(
@@ -116,13 +122,13 @@ class FilesKnown:
     ) -> tuple[ManifestFile, ...]:
         def read() -> tuple[ManifestFile, ...]:
             return tuple(
-                _with_counts(one, metadata, io)
-                for one in read_manifest_list(io, snapshot, metadata)
-                if one.content is ManifestContent.DATA
-                and (everything or one.added_snapshot_id == snapshot.snapshot_id)
+                _with_counts(manifest, metadata, io)
+                for manifest in read_manifest_list(io, snapshot, metadata)
+                if manifest.content is ManifestContent.DATA
+                and (everything or manifest.added_snapshot_id == snapshot.snapshot_id)
             )
 
-        return _kept(self._manifests, (snapshot.snapshot_id, everything), read)
+        return _cached(self._manifests, (snapshot.snapshot_id, everything), read)
 
 
 def _with_counts(manifest: ManifestFile, metadata: TableMetadata, io: FileIO) -> ManifestFile:
@@ -140,24 +146,24 @@ def _read(manifest: ManifestFile, *, everything: bool) -> int:
 def _end(manifests: Sequence[ManifestFile], *, everything: bool) -> int:
     if not manifests:
         return 0
-    before = sum(_read(one, everything=True) for one in manifests[:-1])
+    before = sum(_read(manifest, everything=True) for manifest in manifests[:-1])
     return before + _read(manifests[-1], everything=everything)
 
 
 def _positions(manifests: Sequence[ManifestFile], *, everything: bool) -> Longs:
-    found: list[Longs] = [np.zeros(0, np.int64)]
+    ranges: list[Longs] = [np.zeros(0, np.int64)]
     first = 0
     for manifest in manifests:
         count = _read(manifest, everything=everything)
-        found.append(np.arange(first, first + count, dtype=np.int64))
+        ranges.append(np.arange(first, first + count, dtype=np.int64))
         first += _read(manifest, everything=True)
-    return np.concatenate(found)
+    return np.concatenate(ranges)
 
 
-def _kept(known: OrderedDict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    if key not in known:
-        known[key] = make()
-        while len(known) > STREAMING.kept_snapshots:
-            known.popitem(last=False)
-    known.move_to_end(key)
-    return known[key]
+def _cached(cached: OrderedDict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
+    if key not in cached:
+        cached[key] = make()
+        while len(cached) > STREAMING.kept_snapshots:
+            cached.popitem(last=False)
+    cached.move_to_end(key)
+    return cached[key]

@@ -38,14 +38,14 @@ def first_offset(options: StreamOptions, history: BranchHistory) -> StreamOffset
 
     NOTHING_READ where there is none yet.
     """
-    kept = history.kept()
+    snapshots = history.snapshots()
     since = options.from_timestamp_ms
     if since is None:
-        return StreamOffset(kept[0].snapshot_id, 0) if kept else NOTHING_READ
-    if not kept or kept[-1].timestamp_ms < since:
+        return StreamOffset(snapshots[0].snapshot_id, 0) if snapshots else NOTHING_READ
+    if not snapshots or snapshots[-1].timestamp_ms < since:
         return NOTHING_READ
-    first = kept[-1]
-    for snapshot in reversed(kept):
+    first = snapshots[-1]
+    for snapshot in reversed(snapshots):
         if snapshot.timestamp_ms < since:
             break
         first = snapshot
@@ -55,11 +55,14 @@ def first_offset(options: StreamOptions, history: BranchHistory) -> StreamOffset
 
 
 def _check_in_history(history: BranchHistory, snapshot_id: int) -> None:
-    kept = history.kept()
-    known = {one.snapshot_id for one in kept} | {one.parent_snapshot_id for one in kept[:1]}
-    if snapshot_id not in known:
+    snapshots = history.snapshots()
+    ids = {snapshot.snapshot_id for snapshot in snapshots} | {
+        snapshot.parent_snapshot_id for snapshot in snapshots[:1]
+    }
+    if snapshot_id not in ids:
+        recent = [str(snapshot.snapshot_id) for snapshot in snapshots[-20:]]
         raise NoSuchSnapshotError(
             f"Snapshot {snapshot_id} ('stream-from-snapshot') is not in the history of branch "
             f"'{history.branch}' of {history.metadata.location}: it has expired, or never was; "
-            f"kept are {', '.join(str(one.snapshot_id) for one in kept[-20:]) or 'none'}"
+            f"kept are {', '.join(recent) or 'none'}"
         )

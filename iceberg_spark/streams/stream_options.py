@@ -54,9 +54,11 @@ class StreamOptions:
 def refuse_stream_options(options: Mapping[str, str]) -> None:
     """Raise InvalidOptionError where a batch was given options of streams."""
     lower = {key.lower() for key in options}
-    given = [name for name in STREAM_OPTIONS if name in lower]
-    if given:
-        raise InvalidOptionError(f"Option '{given[0]}' is for spark.readStream, not for spark.read")
+    values = [name for name in STREAM_OPTIONS if name in lower]
+    if values:
+        raise InvalidOptionError(
+            f"Option '{values[0]}' is for spark.readStream, not for spark.read"
+        )
 
 
 def stream_options(
@@ -66,21 +68,21 @@ def stream_options(
 
     Raises InvalidOptionError for what is for batches only, or for the other kind of stream.
     """
-    given = known_options(options, (*READ_OPTIONS, *STREAM_OPTIONS), ())
-    _check(read, given, changes=changes)
+    values = known_options(options, (*READ_OPTIONS, *STREAM_OPTIONS), ())
+    _check(read, values, changes=changes)
     return StreamOptions(
         branch=read.branch,
-        start=_start(given, read.start_snapshot_id),
-        from_timestamp_ms=integer_option(given, "stream-from-timestamp"),
-        skip_deletes=boolean_option(given, "streaming-skip-delete-snapshots", default=False),
-        skip_overwrites=boolean_option(given, "streaming-skip-overwrite-snapshots", default=False),
-        max_files=positive_option(given, "streaming-max-files-per-micro-batch"),
-        max_rows=positive_option(given, "streaming-max-rows-per-micro-batch"),
-        identifier_columns=split_list(given.get("identifier-columns", "")),
+        start=_start(values, read.start_snapshot_id),
+        from_timestamp_ms=integer_option(values, "stream-from-timestamp"),
+        skip_deletes=boolean_option(values, "streaming-skip-delete-snapshots", default=False),
+        skip_overwrites=boolean_option(values, "streaming-skip-overwrite-snapshots", default=False),
+        max_files=positive_option(values, "streaming-max-files-per-micro-batch"),
+        max_rows=positive_option(values, "streaming-max-rows-per-micro-batch"),
+        identifier_columns=split_list(values.get("identifier-columns", "")),
     )
 
 
-def _check(read: ReadOptions, given: Mapping[str, str], *, changes: bool) -> None:
+def _check(read: ReadOptions, values: Mapping[str, str], *, changes: bool) -> None:
     allowed = {"branch", "start_snapshot_id"} if changes else {"branch"}
     others = sorted(name.replace("_", "-") for name in read.given - allowed)
     if read.pushdown:
@@ -90,23 +92,23 @@ def _check(read: ReadOptions, given: Mapping[str, str], *, changes: bool) -> Non
             f"Option '{others[0]}' is for spark.read: a stream begins where 'stream-from-snapshot' "
             "or 'stream-from-timestamp' says"
         )
-    if "identifier-columns" in given and not changes:
+    if "identifier-columns" in values and not changes:
         raise InvalidOptionError(
             f"Option 'identifier-columns' is for streams of changes: load('<table>#{CHANGES}')"
         )
     starts = [
         name
         for name in ("stream-from-snapshot", "stream-from-timestamp", "start-snapshot-id")
-        if name in given
+        if name in values
     ]
     if len(starts) > 1:
         raise InvalidOptionError(f"Options '{starts[0]}' and '{starts[1]}' exclude each other")
 
 
-def _start(given: Mapping[str, str], start_snapshot_id: int | None) -> StartingPoint:
+def _start(values: Mapping[str, str], start_snapshot_id: int | None) -> StartingPoint:
     if start_snapshot_id is not None:
         return start_snapshot_id
-    text = given.get("stream-from-snapshot", "earliest").strip().lower()
+    text = values.get("stream-from-snapshot", "earliest").strip().lower()
     match text:
         case "earliest" | "latest" | "full":
             return text

@@ -61,17 +61,17 @@ def stream_of_changes(
     stream = stream_options(options, read, changes=True)
     if read.metadata_columns:
         raise InvalidOptionError("Option 'metadata-columns' is not for streams of changes")
-    asked = replace(read, start_snapshot_id=None)
-    whole = scan_context(loaded.metadata, replace(asked, selected_fields=("*",)), io)
+    request = replace(read, start_snapshot_id=None)
+    complete = scan_context(loaded.metadata, replace(request, selected_fields=("*",)), io)
     names = identifiers(
-        whole.read_schema,
+        complete.read_schema,
         stream.identifier_columns,
         None,
         net_changes=False,
         case_sensitive=read.case_sensitive,
     )
-    shown = scan_context(loaded.metadata, asked, io).read_schema
-    table = _table(read, stream, whole, loaded.metadata.table_uuid)
+    shown = scan_context(loaded.metadata, request, io).read_schema
+    table = _table(read, stream, complete, loaded.metadata.table_uuid)
     changes = ChangeRequest(table.context, shown, names)
     return ChangesRequest(table, read, stream, changes)
 

@@ -134,14 +134,14 @@ class Pace:
         self._began = self._clock(), self._cpu()
         return True
 
-    def looked(self, *, found: bool) -> None:
+    def looked(self, *, has_news: bool) -> None:
         """Take note of what a look found: the longer nothing, the rarer the looks."""
-        if found:
+        if has_news:
             self._wait = self._next = 0.0
             return
         began, cpu = self._began
-        asked = (self._clock() - began) / STREAMING.asked_share
-        used = max(asked, (self._cpu() - cpu) / STREAMING.idle_share)
+        waited = (self._clock() - began) / STREAMING.asked_share
+        used = max(waited, (self._cpu() - cpu) / STREAMING.idle_share)
         doubled = min(max(2 * self._wait, STREAMING.shortest_wait), STREAMING.longest_wait)
         self._wait = min(max(doubled, used), STREAMING.longest_pause)
         self._next = self._clock() + self._wait

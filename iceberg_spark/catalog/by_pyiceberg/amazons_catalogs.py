@@ -24,34 +24,34 @@ _RETRIES = "glue.max-retries"
 
 def glue_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
     """Return a catalog in AWS Glue, by PyIceberg's properties; nothing is connected to yet."""
-    given = dict(properties)
+    settings = dict(properties)
 
     def make() -> Any:
-        retries = int(number(given, _RETRIES, 10))  # PyIceberg hands its text on to botocore
-        return _with_client(glue, "GlueCatalog")(name, **{**given, _RETRIES: retries})
+        retries = int(number(settings, _RETRIES, 10))  # PyIceberg hands its text on to botocore
+        return _with_client(glue, "GlueCatalog")(name, **{**settings, _RETRIES: retries})
 
     theirs = Theirs(name, make)
-    return _catalog(name, given, theirs, GlueCatalog(theirs, given), glue_catalog)
+    return _catalog(name, settings, theirs, GlueCatalog(theirs, settings), glue_catalog)
 
 
 def dynamodb_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
     """Return a catalog in DynamoDB, by PyIceberg's properties; nothing is connected to yet."""
-    given = dict(properties)
+    settings = dict(properties)
 
     def make() -> Any:
         kind = _with_client(dynamodb, "DynamoDbCatalog")
-        if _ENDPOINT not in given:
-            return kind(name, **given)
+        if _ENDPOINT not in settings:
+            return kind(name, **settings)
         session = boto3.Session(
-            region_name=_first(given, "region"),
-            aws_access_key_id=_first(given, "access-key-id"),
-            aws_secret_access_key=_first(given, "secret-access-key"),
-            aws_session_token=_first(given, "session-token"),
+            region_name=_first(settings, "region"),
+            aws_access_key_id=_first(settings, "access-key-id"),
+            aws_secret_access_key=_first(settings, "secret-access-key"),
+            aws_session_token=_first(settings, "session-token"),
         )
-        return kind(name, session.client("dynamodb", endpoint_url=given[_ENDPOINT]), **given)
+        return kind(name, session.client("dynamodb", endpoint_url=settings[_ENDPOINT]), **settings)
 
     theirs = Theirs(name, make)
-    return _catalog(name, given, theirs, DynamoDbCatalog(theirs, given), dynamodb_catalog)
+    return _catalog(name, settings, theirs, DynamoDbCatalog(theirs, settings), dynamodb_catalog)
 
 
 def _first(properties: Mapping[str, str], key: str) -> str | None:

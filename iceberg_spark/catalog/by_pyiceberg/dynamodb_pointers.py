@@ -19,7 +19,7 @@ from iceberg_spark.catalog.pointer_catalog import Move
 from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import NoSuchTableError, TableAlreadyExistsError
 
-_PLACE, _FORMER = "p.metadata_location", "p.previous_metadata_location"
+_LOCATION, _FORMER = "p.metadata_location", "p.previous_metadata_location"
 _TABLE_TYPE, _ICEBERG = "p.table_type", "ICEBERG"
 _VERSION = "v"
 _NEW, _SAME = f"attribute_not_exists({_VERSION})", f"{_VERSION} = :v"
@@ -57,22 +57,22 @@ class DynamoDbCatalog:
         item: dict[str, Any] | None = answer.get("Item")
         return item
 
-    def insert(self, made: LoadedTable) -> bool:
+    def insert(self, created: LoadedTable) -> bool:
         """Add a table; False where the name is taken."""
-        if self._item(made.identifier) is not None:
+        if self._item(created.identifier) is not None:
             return False
         item = {
-            **_key(made.identifier),
+            **_key(created.identifier),
             **_stamped(created=True),
             _TABLE_TYPE: {"S": _ICEBERG},
-            _PLACE: {"S": made.metadata_location},
+            _LOCATION: {"S": created.metadata_location},
             _FORMER: {"S": ""},
         }
         return self._put(item, _NEW, {})
 
-    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+    def move(self, base: LoadedTable, created: LoadedTable) -> bool:
         """Move a table's pointer; False where it isn't at `base`."""
-        changed = self._changed(Move(base, made))
+        changed = self._changed(Move(base, created))
         if changed is None:
             return False
         return self._put(changed["Item"], _SAME, changed["ExpressionAttributeValues"])
@@ -96,12 +96,12 @@ class DynamoDbCatalog:
 
     def _changed(self, move: Move) -> dict[str, Any] | None:
         """Return the put that moves a pointer; None where it isn't at the move's base."""
-        base, made = move
-        item = self._item(made.identifier)
+        base, created = move
+        item = self._item(created.identifier)
         if item is None or _pointer(item) != base.metadata_location:
             return None
         pointer = {
-            _PLACE: {"S": made.metadata_location},
+            _LOCATION: {"S": created.metadata_location},
             _FORMER: {"S": base.metadata_location},
         }
         return {
@@ -112,11 +112,11 @@ class DynamoDbCatalog:
         }
 
     def _put(self, item: dict[str, Any], condition: str, values: dict[str, Any]) -> bool:
-        given = {"ExpressionAttributeValues": values} if values else {}
+        options = {"ExpressionAttributeValues": values} if values else {}
         with as_ours():
             try:
                 self._items.put_item(
-                    TableName=self._table, Item=item, ConditionExpression=condition, **given
+                    TableName=self._table, Item=item, ConditionExpression=condition, **options
                 )
             except botocore.ClientError as error:
                 if code_of(error) in _OTHERWISE and is_final(error):
@@ -199,5 +199,5 @@ def _stamped(*, created: bool = False) -> dict[str, Any]:
 def _pointer(item: dict[str, Any] | None) -> str | None:
     if item is None or item.get(_TABLE_TYPE, {}).get("S", "").upper() != _ICEBERG:
         return None
-    found: str | None = item.get(_PLACE, {}).get("S")
-    return found
+    pointer: str | None = item.get(_LOCATION, {}).get("S")
+    return pointer

@@ -25,7 +25,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.types import NestedField
 
-_PLACE, _FORMER = "metadata_location", "previous_metadata_location"
+_LOCATION, _FORMER = "metadata_location", "previous_metadata_location"
 _TABLE_TYPE, _ICEBERG = "table_type", "ICEBERG"
 _MISSING, _TAKEN = "EntityNotFoundException", "AlreadyExistsException"
 _CHANGED = "ConcurrentModificationException"
@@ -64,20 +64,20 @@ class GlueCatalog:
         database, name = split(identifier)
         with as_ours():
             try:
-                found: dict[str, Any] = self._glue.get_table(DatabaseName=database, Name=name)
+                response: dict[str, Any] = self._glue.get_table(DatabaseName=database, Name=name)
             except botocore.ClientError as error:
                 if code_of(error) == _MISSING:
                     return None
                 raise
-        table: dict[str, Any] = found["Table"]
+        table: dict[str, Any] = response["Table"]
         return table
 
-    def insert(self, made: LoadedTable) -> bool:
+    def insert(self, created: LoadedTable) -> bool:
         """Add a table; False where the name is taken."""
-        if self._table(made.identifier) is not None:
+        if self._table(created.identifier) is not None:
             return False
-        database, name = split(made.identifier)
-        table = {"Name": name, **_described(made, {})}
+        database, name = split(created.identifier)
+        table = {"Name": name, **_described(created, {})}
         with as_ours():
             return self._created(database, table)
 
@@ -90,19 +90,19 @@ class GlueCatalog:
             raise
         return True
 
-    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+    def move(self, base: LoadedTable, created: LoadedTable) -> bool:
         """Move a table's pointer; False where it isn't at `base`."""
-        table = self._table(made.identifier)
+        table = self._table(created.identifier)
         if table is None or _pointer(table) != base.metadata_location:
             return False
-        database, _ = split(made.identifier)
+        database, _ = split(created.identifier)
         former = {**table.get("Parameters", {}), _FORMER: base.metadata_location}
         changed = {key: table[key] for key in _INPUT if key in table}
-        return self._updated(database, changed | _described(made, former), table["VersionId"])
+        return self._updated(database, changed | _described(created, former), table["VersionId"])
 
     def move_all(self, moves: Sequence[Move]) -> bool:
         """Refuse: Glue changes one table at a time. Raises UnsupportedError."""
-        raise one_table_only(self._theirs.name, [move.made.identifier for move in moves])
+        raise one_table_only(self._theirs.name, [move.created.identifier for move in moves])
 
     def remove(self, identifier: str, expected: str | None = None) -> bool:
         """Remove a table; False if there is none, or it is not at `expected` (None: any)."""
@@ -129,13 +129,13 @@ class GlueCatalog:
         no other writer finds an Iceberg table then, so none renames or changes it.
         """
         parameters = dict(table["Parameters"])
-        pointer = parameters[_FORMER] = parameters.pop(_PLACE)
+        pointer = parameters[_FORMER] = parameters.pop(_LOCATION)
         reserved = {key: table[key] for key in _INPUT if key in table} | {"Parameters": parameters}
         try:
             return self._updated(split(identifier)[0], reserved, table["VersionId"])
         except StorageError:  # a request that was sent twice is refused for what it did itself
             now = (self._table(identifier) or {}).get("Parameters", {})
-            if _PLACE not in now and now.get(_FORMER) == pointer:
+            if _LOCATION not in now and now.get(_FORMER) == pointer:
                 return True
             raise
 
@@ -160,7 +160,7 @@ class GlueCatalog:
         with as_ours():
             pages = self._glue.get_paginator("get_tables").paginate(DatabaseName=namespace)
             tables = [table for page in pages for table in page["TableList"]]
-        return sorted(str(one["Name"]) for one in tables if _pointer(one) is None)
+        return sorted(str(listed["Name"]) for listed in tables if _pointer(listed) is None)
 
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Make a table of another name and drop the former: Glue has no call for it.
@@ -191,19 +191,19 @@ def _pointer(table: dict[str, Any] | None) -> str | None:
     parameters = (table or {}).get("Parameters", {})
     if parameters.get(_TABLE_TYPE, "").upper() != _ICEBERG:
         return None
-    found: str | None = parameters.get(_PLACE)
-    return found
+    pointer: str | None = parameters.get(_LOCATION)
+    return pointer
 
 
-def _described(made: LoadedTable, parameters: dict[str, str]) -> dict[str, Any]:
+def _described(created: LoadedTable, parameters: dict[str, str]) -> dict[str, Any]:
     """Return what Glue's table says of a version (Java: IcebergToGlueConverter)."""
-    pointer = {_TABLE_TYPE: _ICEBERG, _PLACE: made.metadata_location}
+    pointer = {_TABLE_TYPE: _ICEBERG, _LOCATION: created.metadata_location}
     return {
         "TableType": "EXTERNAL_TABLE",
         "Parameters": parameters | pointer,
         "StorageDescriptor": {
-            "Columns": _columns(made.metadata),
-            "Location": made.metadata.location,
+            "Columns": _columns(created.metadata),
+            "Location": created.metadata.location,
         },
     }
 

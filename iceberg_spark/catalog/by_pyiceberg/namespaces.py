@@ -20,26 +20,26 @@ _LOCATION = "location"
 class Theirs:
     """A catalog of PyIceberg's, made when it is used first: some ask their service at once."""
 
-    __slots__ = ("_made", "_make", "name")
+    __slots__ = ("_catalog", "_make", "name")
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
         self.name = name
         self._make = make
-        self._made: Any = None
+        self._catalog: Any = None
 
     @property
     def catalog(self) -> Any:
         """PyIceberg's catalog."""
-        if self._made is None:
+        if self._catalog is None:
             with as_ours():
-                self._made = self._make()
-        return self._made
+                self._catalog = self._make()
+        return self._catalog
 
 
 class MovableNames(Protocol):
     """Pointers whose tables can be added and renamed."""
 
-    def insert(self, made: LoadedTable) -> bool:
+    def insert(self, created: LoadedTable) -> bool:
         """Add a table; False where the name is taken."""
         ...
 
@@ -68,7 +68,7 @@ class TheirNamespaces:
             self.properties(parent)
             return []
         with as_ours():
-            return sorted(tuple(each) for each in self._theirs.catalog.list_namespaces())
+            return sorted(tuple(namespace) for namespace in self._theirs.catalog.list_namespaces())
 
     def exists(self, namespace: Name) -> bool:
         """Return whether there is such a namespace."""
@@ -114,7 +114,9 @@ class TheirNamespaces:
         """Return the Iceberg tables in a namespace. Raises NoSuchNamespaceError."""
         self.properties(namespace)
         with as_ours():
-            return sorted(tuple(each) for each in self._theirs.catalog.list_tables(namespace))
+            return sorted(
+                tuple(identifier) for identifier in self._theirs.catalog.list_tables(namespace)
+            )
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
         """Give a table another name; its files stay.
@@ -148,8 +150,8 @@ def properties_of(theirs: Theirs, namespace: Name) -> dict[str, str]:
             f"No namespace {'.'.join(namespace)} in catalog '{theirs.name}': they have one level"
         )
     with as_ours():
-        found = theirs.catalog.load_namespace_properties(namespace)
-    return {str(key): str(value) for key, value in found.items()}
+        stored = theirs.catalog.load_namespace_properties(namespace)
+    return {str(key): str(value) for key, value in stored.items()}
 
 
 def default_location(theirs: Theirs, identifier: str, warehouse: str | None) -> str:

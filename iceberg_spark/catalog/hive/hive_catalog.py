@@ -76,7 +76,7 @@ class HiveNamespaces:
             if parent:
                 self._database(session, parent)
                 return []
-            return sorted((each,) for each in session.read("get_all_databases"))
+            return sorted((name,) for name in session.read("get_all_databases"))
 
     def exists(self, namespace: Name) -> bool:
         """Return whether there is such a namespace."""
@@ -121,10 +121,15 @@ class HiveNamespaces:
         """Return Hive's own tables and functions. Raises NoSuchNamespaceError."""
         with self._session() as session:
             database = self._database(session, namespace).name
-            tables = named(session, database, lambda one: not (is_iceberg(one) or is_view(one)))
+            tables = named(
+                session, database, lambda table: not (is_iceberg(table) or is_view(table))
+            )
             functions = session.read("get_functions", database, "*")
-        found = (*(f"table {one}" for one in tables), *(f"function {one}" for one in functions))
-        return f"{found[0]} in it is Hive's, and no table of Iceberg" if found else None
+        others = (
+            *(f"table {name}" for name in tables),
+            *(f"function {name}" for name in functions),
+        )
+        return f"{others[0]} in it is Hive's, and no table of Iceberg" if others else None
 
     def properties(self, namespace: Name) -> dict[str, str]:
         """Return a namespace's properties. Raises NoSuchNamespaceError."""
@@ -137,9 +142,11 @@ class HiveNamespaces:
         """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
         with self._session() as session:
             database = self._database(session, namespace)
-            kept = {key: each for key, each in _properties(database).items() if key not in removals}
+            remaining = {
+                key: value for key, value in _properties(database).items() if key not in removals
+            }
             database.description = None
-            _describe(database, {**kept, **updates})
+            _describe(database, {**remaining, **updates})
             session.once("alter_database", database.name, database)
 
     def list_tables(self, namespace: Name) -> list[Name]:
@@ -163,8 +170,8 @@ class HiveNamespaces:
         database, _ = split(identifier)
         with self._session() as session:
             self._database(session, (database,))
-        made: LoadedTable = load_version(self._io, identifier, metadata_location)
-        return self._pointers.insert(made)
+        registered: LoadedTable = load_version(self._io, identifier, metadata_location)
+        return self._pointers.insert(registered)
 
     @contextmanager
     def _session(self) -> Iterator[Session]:
@@ -187,16 +194,16 @@ class HiveNamespaces:
 
 
 def _properties(database: Any) -> dict[str, str]:
-    found = dict(database.parameters or {})
+    properties = dict(database.parameters or {})
     if database.locationUri:
-        found[_LOCATION] = database.locationUri
+        properties[_LOCATION] = database.locationUri
     if database.description:
-        found[_COMMENT] = database.description
+        properties[_COMMENT] = database.description
     if database.ownerName:
-        found[_OWNER] = database.ownerName
+        properties[_OWNER] = database.ownerName
         if database.ownerType:
-            found[_OWNER_TYPE] = hive.PrincipalType._VALUES_TO_NAMES[database.ownerType]
-    return found
+            properties[_OWNER_TYPE] = hive.PrincipalType._VALUES_TO_NAMES[database.ownerType]
+    return properties
 
 
 def _describe(database: Any, properties: Mapping[str, str]) -> None:
@@ -206,8 +213,10 @@ def _describe(database: Any, properties: Mapping[str, str]) -> None:
     database.ownerName = parameters.pop(_OWNER, database.ownerName)
     kind = parameters.pop(_OWNER_TYPE, None)
     if kind is not None:
-        known = hive.PrincipalType._NAMES_TO_VALUES
-        if kind not in known:
-            raise InvalidInputError(f"{_OWNER_TYPE} is '{kind}', not one of {', '.join(known)}")
-        database.ownerType = known[kind]
+        owner_types = hive.PrincipalType._NAMES_TO_VALUES
+        if kind not in owner_types:
+            raise InvalidInputError(
+                f"{_OWNER_TYPE} is '{kind}', not one of {', '.join(owner_types)}"
+            )
+        database.ownerType = owner_types[kind]
     database.parameters = parameters

@@ -10,7 +10,7 @@ from tenacity import Retrying, retry_if_result, stop_after_attempt, wait_random_
 
 from iceberg_spark.catalog.hive.hive_table import METADATA_LOCATION, place_of
 from iceberg_spark.catalog.hive.lock import HeldLock, Locks
-from iceberg_spark.catalog.hive.metastore import Session, hive, said, thrift
+from iceberg_spark.catalog.hive.metastore import Session, error_text, hive, thrift
 from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import (
     InvalidInputError,
@@ -42,7 +42,9 @@ def table_of(session: Session, database: str, name: str) -> Any | None:
     except hive.NoSuchObjectException:
         return None
     except thrift.TException as error:
-        raise StorageError(f"The Hive metastore did not give the table: {said(error)}") from error
+        raise StorageError(
+            f"The Hive metastore did not give the table: {error_text(error)}"
+        ) from error
 
 
 def database_of(session: Session, catalog: str, name: str) -> Any:
@@ -55,29 +57,29 @@ def database_of(session: Session, catalog: str, name: str) -> Any:
             f"load_catalog('{catalog}').create_namespace('{name}') makes it"
         ) from error
     except thrift.TException as error:
-        raise StorageError(f"The Hive metastore failed: {said(error)}") from error
+        raise StorageError(f"The Hive metastore failed: {error_text(error)}") from error
 
 
-def named(session: Session, database: str, wanted: Callable[[Any], bool]) -> list[str]:
+def named(session: Session, database: str, is_wanted: Callable[[Any], bool]) -> list[str]:
     """Return the names of a database's tables that are wanted, in order.
 
     Raises StorageError, UnsupportedError (what the metastore refused).
     """
-    found = []
+    matching = []
     try:
         names = session.read("get_all_tables", database)
         for first in range(0, len(names), _BATCH):
             batch = names[first : first + _BATCH]
             tables = session.read("get_table_objects_by_name", database, batch)
-            found += [each.tableName for each in tables if wanted(each)]
+            matching += [table.tableName for table in tables if is_wanted(table)]
     except thrift.TException as error:
         raise refused(error) from error
-    return sorted(found)
+    return sorted(matching)
 
 
 def refused(error: BaseException) -> UnsupportedError:
     """Return the error for what the metastore did not do, and says so."""
-    return UnsupportedError(f"The Hive metastore refused: {said(error)}")
+    return UnsupportedError(f"The Hive metastore refused: {error_text(error)}")
 
 
 def created(session: Session, catalog: str, table: Any) -> bool:
@@ -90,16 +92,16 @@ def created(session: Session, catalog: str, table: Any) -> bool:
     except hive.AlreadyExistsException:
         return False
     except thrift.TException as error:
-        found = table_of(session, table.dbName, table.tableName)
-        if found is not None:
-            return place_of(found) == place_of(table)
+        existing = table_of(session, table.dbName, table.tableName)
+        if existing is not None:
+            return place_of(existing) == place_of(table)
         database_of(session, catalog, table.dbName)
         raise refused(error) from error
     return True
 
 
 def _altered(
-    session: Session, at: tuple[str, str], table: Any, before: str, *, is_locked: bool
+    session: Session, name: tuple[str, str], table: Any, before: str, *, is_locked: bool
 ) -> bool:
     """Replace Hive's table. Without a lock the metastore checks that it still is at `before`.
 
@@ -110,13 +112,13 @@ def _altered(
     expected = None if is_locked else before
     after = place_of(table)
     try:
-        session.once("alter_table_with_environment_context", *at, table, _expecting(expected))
+        session.once("alter_table_with_environment_context", *name, table, _expecting(expected))
     except StorageError:
-        if _awaited(session, at, before) == after:
+        if _awaited(session, name, before) == after:
             return True
         raise
     except thrift.TException as error:
-        now = _place(session, at)
+        now = _pointer(session, name)
         if now == before:
             raise refused(error) from error
         return now == after
@@ -126,7 +128,7 @@ def _altered(
 def moved(
     session: Session,
     lock: AbstractContextManager[HeldLock | None],
-    at: tuple[str, str],
+    name: tuple[str, str],
     before: str,
     pointer: Callable[[Any], str | None],
     describe: Callable[[Any], None],
@@ -137,13 +139,13 @@ def moved(
     CommitFailedException (others hold the lock), StorageError, UnsupportedError.
     """
     with lock as held:
-        table = table_of(session, *at)
+        table = table_of(session, *name)
         if table is None or pointer(table) != before:
             return False
         describe(table)
         if held is not None:
             held.check()
-        done = _altered(session, at, table, before, is_locked=held is not None)
+        done = _altered(session, name, table, before, is_locked=held is not None)
         if held is not None:
             held.check()
         return done
@@ -152,7 +154,7 @@ def moved(
 def renamed(
     session: Session,
     locks: Locks,
-    at: tuple[str, str],
+    name: tuple[str, str],
     to: tuple[str, str],
     pointer: Callable[[Any], str | None],
 ) -> bool | None:
@@ -161,19 +163,19 @@ def renamed(
     `pointer` tells an Iceberg table, or view, from what else Hive has. None: there is no such
     table; False: the new name is taken. Raises StorageError, UnsupportedError.
     """
-    with locks.held(session, at) as held:
-        table = table_of(session, *at)
-        place = None if table is None else pointer(table)
-        if table is None or place is None:
+    with locks.held(session, name) as held:
+        table = table_of(session, *name)
+        metadata_file = None if table is None else pointer(table)
+        if table is None or metadata_file is None:
             return None
         if table_of(session, *to) is not None:
             return False
         table.dbName, table.tableName = to
         held.check()
         try:
-            session.once("alter_table_with_environment_context", *at, table, _expecting(None))
+            session.once("alter_table_with_environment_context", *name, table, _expecting(None))
         except StorageError:
-            if _place(session, to) != place:
+            if _pointer(session, to) != metadata_file:
                 raise
         except thrift.TException as error:
             if table_of(session, *to) is not None:  # made meanwhile
@@ -182,29 +184,29 @@ def renamed(
         return True
 
 
-def dropped(session: Session, at: tuple[str, str], is_wanted: Callable[[Any], bool]) -> bool:
+def dropped(session: Session, name: tuple[str, str], is_wanted: Callable[[Any], bool]) -> bool:
     """Forget Hive's table, whose files stay; False where there is none that is wanted."""
-    table = table_of(session, *at)
+    table = table_of(session, *name)
     if table is None or not is_wanted(table):
         return False
     try:
-        session.once("drop_table", *at, False)
+        session.once("drop_table", *name, False)
     except hive.NoSuchObjectException:
         return False
     except StorageError:
-        if table_of(session, *at) is not None:
+        if table_of(session, *name) is not None:
             raise
     except thrift.TException as error:
         raise refused(error) from error
     return True
 
 
-def _place(session: Session, at: tuple[str, str]) -> str | None:
-    found = table_of(session, *at)
-    return None if found is None else place_of(found)
+def _pointer(session: Session, name: tuple[str, str]) -> str | None:
+    table = table_of(session, *name)
+    return None if table is None else place_of(table)
 
 
-def _awaited(session: Session, at: tuple[str, str], before: str) -> str | None:
+def _awaited(session: Session, name: tuple[str, str], before: str) -> str | None:
     """Look until the table has left `before`, for a few seconds."""
     looking = Retrying(
         retry=retry_if_result(lambda now: now == before),
@@ -212,7 +214,7 @@ def _awaited(session: Session, at: tuple[str, str], before: str) -> str | None:
         wait=wait_random_exponential(multiplier=0.2, max=2),
         retry_error_callback=lambda last: last.outcome and last.outcome.result(),
     )
-    return looking(_place, session, at)
+    return looking(_pointer, session, name)
 
 
 def _expecting(before: str | None) -> Any:

@@ -47,43 +47,43 @@ class HiveCatalog:
             table = table_of(session, *split(identifier))
         return None if table is None else pointer_of(table)
 
-    def insert(self, made: LoadedTable) -> bool:
+    def insert(self, new: LoadedTable) -> bool:
         """Add a table; False where a table or view has its name.
 
         Raises NoSuchNamespaceError, UnsupportedError (what the metastore refused).
         """
         user = self._metastore.user
-        table = new_table(*split(made.identifier), user, made, self._properties)
+        table = new_table(*split(new.identifier), user, new, self._properties)
         with self._metastore.session() as session:
             return created(session, self._name, table)
 
-    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+    def move(self, base: LoadedTable, changed: LoadedTable) -> bool:
         """Move a table's pointer; False where it isn't at `base`.
 
         Raises CommitFailedException (others hold the lock), StorageError, UnsupportedError.
         """
-        at, before = split(made.identifier), base.metadata_location
-        kept = base.metadata.properties
+        name, before = split(changed.identifier), base.metadata_location
+        properties = base.metadata.properties
         with self._metastore.session() as session:
-            lock = self._locks.of(session, at, kept)
-            tell = partial(describe, base=base, made=made, catalog=self._properties)
-            return moved(session, lock, at, before, pointer_of, tell)
+            lock = self._locks.of(session, name, properties)
+            tell = partial(describe, base=base, committed=changed, catalog=self._properties)
+            return moved(session, lock, name, before, pointer_of, tell)
 
     def move_all(self, moves: Sequence[Move]) -> bool:
         """Refuse: a metastore changes one table at a time. Raises UnsupportedError."""
-        raise one_table_only(self._name, [move.made.identifier for move in moves])
+        raise one_table_only(self._name, [move.created.identifier for move in moves])
 
     def remove(self, identifier: str, expected: str | None = None) -> bool:
         """Remove a table; False if there is none, or it is not at `expected` (None: any).
 
         Raises CommitFailedException (others hold the lock, which `expected` needs).
         """
-        at = split(identifier)
+        name = split(identifier)
         with self._metastore.session() as session:
             if expected is None:
-                return dropped(session, at, is_iceberg)
-            with self._locks.held(session, at):
-                return dropped(session, at, lambda table: pointer_of(table) == expected)
+                return dropped(session, name, is_iceberg)
+            with self._locks.held(session, name):
+                return dropped(session, name, lambda table: pointer_of(table) == expected)
 
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Give a table another name, under its lock: a commit meanwhile would be undone.

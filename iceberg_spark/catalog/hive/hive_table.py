@@ -36,38 +36,38 @@ _NEVER = 2**31 - 1
 
 def is_iceberg(table: Any) -> bool:
     """Return whether Hive's table says that it is an Iceberg table (a view is none)."""
-    said: str = (table.parameters or {}).get(TABLE_TYPE, "")
-    return said.upper() == _ICEBERG
+    table_type: str = (table.parameters or {}).get(TABLE_TYPE, "")
+    return table_type.upper() == _ICEBERG
 
 
 def is_view(table: Any) -> bool:
     """Return whether Hive's table says that it is a view of Iceberg's."""
-    said: str = (table.parameters or {}).get(TABLE_TYPE, "")
-    return (table.tableType or "").upper() == VIRTUAL and said.upper() == ICEBERG_VIEW
+    iceberg_type: str = (table.parameters or {}).get(TABLE_TYPE, "")
+    return (table.tableType or "").upper() == VIRTUAL and iceberg_type.upper() == ICEBERG_VIEW
 
 
 def pointer_of(table: Any) -> str | None:
     """Return where the newest metadata file is, by Hive's table; None: it is no such table."""
     if not is_iceberg(table):
         return None
-    found: str | None = table.parameters.get(METADATA_LOCATION)
-    return found
+    pointer: str | None = table.parameters.get(METADATA_LOCATION)
+    return pointer
 
 
 def place_of(table: Any) -> str | None:
     """Return the metadata file that Hive's table names, of a table or a view."""
-    found: str | None = (table.parameters or {}).get(METADATA_LOCATION)
-    return found
+    pointer: str | None = (table.parameters or {}).get(METADATA_LOCATION)
+    return pointer
 
 
 def new_table(
-    database: str, name: str, user: str, made: LoadedTable, catalog: Mapping[str, str]
+    database: str, name: str, user: str, created: LoadedTable, catalog: Mapping[str, str]
 ) -> Any:
     """Return Hive's table for an Iceberg table, as Java makes it: external, without partitions."""
-    owner = made.metadata.properties.get(OWNER, user)
+    owner = created.metadata.properties.get(OWNER, user)
     table = empty_table(database, name, owner, "EXTERNAL_TABLE")
     table.parameters = {"EXTERNAL": "TRUE"}
-    describe(table, None, made, catalog)
+    describe(table, None, created, catalog)
     return table
 
 
@@ -87,10 +87,10 @@ def empty_table(database: str, name: str, owner: str, kind: str) -> Any:
 
 
 def describe(
-    table: Any, base: LoadedTable | None, made: LoadedTable, catalog: Mapping[str, str]
+    table: Any, base: LoadedTable | None, committed: LoadedTable, catalog: Mapping[str, str]
 ) -> None:
     """Let Hive's table say what a commit made of an Iceberg table; what others put there stays."""
-    metadata = made.metadata
+    metadata = committed.metadata
     for_hive = metadata.properties.get(_FOR_HIVE, "false").lower() == "true"
     table.sd = storage(metadata.schema, metadata.location, for_hive, catalog)
     parameters = dict(table.parameters or {})
@@ -105,7 +105,7 @@ def describe(
     parameters |= {
         "uuid": metadata.table_uuid,
         TABLE_TYPE: _ICEBERG,
-        METADATA_LOCATION: made.metadata_location,
+        METADATA_LOCATION: committed.metadata_location,
         "DO_NOT_UPDATE_STATS": "true",
     }
     parameters.pop("COLUMN_STATS_ACCURATE", None)
@@ -154,13 +154,15 @@ def java_json(node: Mapping[str, Any], parts: Iterable[object] = (True,)) -> str
     return json.dumps(node, separators=(",", ":"), ensure_ascii=False) if any(parts) else None
 
 
-def storage(schema: Schema, place: str, for_hive: bool, catalog: Mapping[str, str]) -> Any:
+def storage(schema: Schema, folder: str, for_hive: bool, catalog: Mapping[str, str]) -> Any:
     """Return what Hive's table says of columns, and of files at a place."""
     hive3 = catalog.get("hive.hive2-compatible", "true").lower() == "false"
     zoned = "timestamp with local time zone" if hive3 else "timestamp"
     columns = [
-        hive.FieldSchema(name=each.name, type=hive_type(each.field_type, zoned), comment=each.doc)
-        for each in schema.fields
+        hive.FieldSchema(
+            name=field.name, type=hive_type(field.field_type, zoned), comment=field.doc
+        )
+        for field in schema.fields
     ]
     readers = (
         "org.apache.hadoop.mapred.FileInputFormat",
@@ -172,7 +174,7 @@ def storage(schema: Schema, place: str, for_hive: bool, catalog: Mapping[str, st
         readers = (f"{handler}InputFormat", f"{handler}OutputFormat", f"{handler}SerDe")
     return hive.StorageDescriptor(
         cols=columns,
-        location=place,
+        location=folder,
         inputFormat=readers[0],
         outputFormat=readers[1],
         compressed=False,

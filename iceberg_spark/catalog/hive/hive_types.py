@@ -57,7 +57,7 @@ def hive_type(kind: IcebergType, zoned: str = "timestamp") -> str:
 def _nested(kind: StructType | ListType | MapType, zoned: str) -> str:
     match kind:
         case StructType(fields):
-            return f"struct<{','.join(_member(each, zoned) for each in fields)}>"
+            return f"struct<{','.join(_member(field, zoned) for field in fields)}>"
         case ListType():
             return f"array<{hive_type(kind.element_type, zoned)}>"
         case MapType():

@@ -1,4 +1,4 @@
-"""Views in a Hive metastore, beside its tables (Java: HiveViewOperations)."""
+"""Views in a Hive metastore (Java: HiveViewOperations)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _HIVE = "hive"
 class HiveViews:
     """Hive's view says where the newest metadata file is (implements `ViewPointers`)."""
 
-    __slots__ = ("_locks", "_metastore", "_name", "_place", "_properties")
+    __slots__ = ("_default_location", "_locks", "_metastore", "_name", "_properties")
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class HiveViews:
         properties: Mapping[str, str],
         metastore: Metastore,
         locks: Locks,
-        place: Callable[[str], str],
+        default_location: Callable[[str], str],
     ) -> None:
-        """`place` says where a new view of a name goes."""
+        """`default_location` returns the folder of a new view."""
         self._name = name
         self._properties = properties
         self._metastore = metastore
         self._locks = locks
-        self._place = place
+        self._default_location = default_location
 
     def list_views(self, namespace: Name) -> list[Name]:
         """Return the views in a namespace. Raises NoSuchNamespaceError."""
@@ -76,35 +76,37 @@ class HiveViews:
         if not has_two_parts(identifier):
             return None
         with self._metastore.session() as session:
-            found = table_of(session, *split(identifier))
-        return None if found is None else _pointer_of(found)
+            view = table_of(session, *split(identifier))
+        return None if view is None else _pointer_of(view)
 
-    def insert(self, made: StoredView) -> bool:
+    def insert(self, new: StoredView) -> bool:
         """Add a view; False where a view or table has its name.
 
         Raises NoSuchNamespaceError, UnsupportedError (what the metastore refused).
         """
-        owner = made.metadata.properties.get(OWNER, self._metastore.user)
-        view = empty_table(*split(made.identifier), owner, VIRTUAL)
-        self._describe(view, None, made)
+        owner = new.metadata.properties.get(OWNER, self._metastore.user)
+        view = empty_table(*split(new.identifier), owner, VIRTUAL)
+        self._describe(view, None, new)
         with self._metastore.session() as session:
             return created(session, self._name, view)
 
-    def move(self, base: StoredView, made: StoredView) -> bool:
+    def move(self, base: StoredView, changed: StoredView) -> bool:
         """Move a view's pointer; False where it isn't at `base`.
 
         Raises CommitFailedException (others hold the lock), StorageError, UnsupportedError.
         """
-        at, before = split(made.identifier), base.metadata_location
+        name, before = split(changed.identifier), base.metadata_location
         with self._metastore.session() as session:
-            lock = self._locks.of(session, at, {})
-            tell = partial(self._describe, base=base, made=made)
-            return moved(session, lock, at, before, _pointer_of, tell)
+            lock = self._locks.of(session, name, {})
+            tell = partial(self._describe, base=base, changed=changed)
+            return moved(session, lock, name, before, _pointer_of, tell)
 
-    def remove(self, identifier: str, at: str) -> bool:
-        """Forget a view; False where none has its newest metadata file `at`."""
+    def remove(self, identifier: str, metadata_location: str) -> bool:
+        """Forget a view; False where none has its newest metadata file `metadata_location`."""
         with self._metastore.session() as session, self._locks.held(session, split(identifier)):
-            return dropped(session, split(identifier), lambda found: _pointer_of(found) == at)
+            return dropped(
+                session, split(identifier), lambda view: _pointer_of(view) == metadata_location
+            )
 
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Give a view another name, under its lock.
@@ -122,11 +124,11 @@ class HiveViews:
 
     def default_location(self, identifier: str) -> str:
         """Return where a new view goes: where a table of its name would."""
-        return self._place(identifier)
+        return self._default_location(identifier)
 
-    def _describe(self, view: Any, base: StoredView | None, made: StoredView) -> None:
-        """Let Hive's view say what a change made of ours; what others put there stays."""
-        metadata = made.metadata
+    def _describe(self, view: Any, base: StoredView | None, changed: StoredView) -> None:
+        """Describe a changed view in Hive's view; entries of other writers stay."""
+        metadata = changed.metadata
         view.sd = storage(metadata.schema, metadata.location, False, self._properties)
         view.viewOriginalText = view.viewExpandedText = _text_of(metadata)
         parameters = dict(view.parameters or {})
@@ -140,7 +142,7 @@ class HiveViews:
         parameters |= {
             "uuid": metadata.view_uuid,
             TABLE_TYPE: ICEBERG_VIEW,
-            METADATA_LOCATION: made.metadata_location,
+            METADATA_LOCATION: changed.metadata_location,
         }
         parameters.pop("storage_handler", None)
         parameters.pop(CURRENT_SCHEMA, None)
@@ -152,9 +154,13 @@ class HiveViews:
 
 def _text_of(view: ViewMetadata) -> str | None:
     """Return the text that Hive shows: its own, else the first one."""
-    texts = [one.sql for one in view.current_version.representations if one.type == SQL]
+    texts = [
+        representation.sql
+        for representation in view.current_version.representations
+        if representation.type == SQL
+    ]
     return view.current_version.sql_for(_HIVE) or next(iter(texts), None)
 
 
-def _pointer_of(found: Any) -> str | None:
-    return place_of(found) if is_view(found) else None
+def _pointer_of(view: Any) -> str | None:
+    return place_of(view) if is_view(view) else None

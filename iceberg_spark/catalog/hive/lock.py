@@ -1,4 +1,4 @@
-"""The lock of a table in a Hive metastore, beside those that Java takes (Java: MetastoreLock)."""
+"""The lock of a table in a Hive metastore, compatible with Java's (Java: MetastoreLock)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
-from iceberg_spark.catalog.hive.metastore import Metastore, Session, hive, said, thrift
+from iceberg_spark.catalog.hive.metastore import Metastore, Session, error_text, hive, thrift
 from iceberg_spark.errors import (
     CommitFailedException,
     InvalidInputError,
@@ -46,8 +46,8 @@ class LockTimes:
             "longest_pause": "iceberg.hive.lock-check-max-wait-ms",
             "heartbeat": "iceberg.hive.lock-heartbeat-interval-ms",
         }
-        found = {name: properties[key] for name, key in named.items() if key in properties}
-        return LockTimes(**{name: int(text) / 1000 for name, text in found.items()})
+        texts = {name: properties[key] for name, key in named.items() if key in properties}
+        return LockTimes(**{name: int(text) / 1000 for name, text in texts.items()})
 
 
 class HeldLock:
@@ -76,7 +76,7 @@ class HeldLock:
     def check(self) -> None:
         """Raise StorageError where the lock may have expired meanwhile."""
         if self._failed is not None:
-            raise StorageError(f"The lock's heartbeat failed: {said(self._failed)}")
+            raise StorageError(f"The lock's heartbeat failed: {error_text(self._failed)}")
 
     def end(self) -> None:
         """Let no heartbeat follow."""
@@ -141,17 +141,17 @@ def _ask(
         try:
             answer = session.once("lock", request)
         except StorageError:
-            found = _find(session, table, agent)
-            if found is not None:
-                return found.lockid, found.state
+            lock = _find(session, table, agent)
+            if lock is not None:
+                return lock.lockid, lock.state
             if time.monotonic() > until:
                 raise
             time.sleep(times.first_pause)
         except thrift.TException as error:
             raise UnsupportedError(
-                f"The Hive metastore gives no lock of {'.'.join(table)}: {said(error)}. Where all "
-                "writers and the metastore (2.3.10, 4.0 and later) can do without, the table "
-                "property engine.hive.lock-enabled=false says so"
+                f"The Hive metastore gives no lock of {'.'.join(table)}: {error_text(error)}. If "
+                "all writers and the metastore (2.3.10, 4.0 and later) can do without, set the "
+                "table property engine.hive.lock-enabled=false"
             ) from error
         else:
             return answer.lockid, answer.state
@@ -176,7 +176,8 @@ def _await(
             continue  # asked again until the time is over
         except thrift.TException as error:
             raise CommitFailedException(
-                f"The lock of {'.'.join(table)} was lost while it was waited for: {said(error)}"
+                f"The lock of {'.'.join(table)} was lost while it was waited for: "
+                f"{error_text(error)}"
             ) from error
     if state != _ACQUIRED:
         raise CommitFailedException(
@@ -185,8 +186,8 @@ def _await(
 
 
 def _locks(session: Session, table: tuple[str, str]) -> list[Any]:
-    asked = hive.ShowLocksRequest(dbname=table[0], tablename=table[1])
-    return session.read("show_locks", asked).locks or []
+    request = hive.ShowLocksRequest(dbname=table[0], tablename=table[1])
+    return session.read("show_locks", request).locks or []
 
 
 def _find(session: Session, table: tuple[str, str], agent: str) -> Any | None:
@@ -215,10 +216,10 @@ def _give_back(session: Session, table: tuple[str, str], agent: str, number: int
     for _ in range(_TRIES):
         try:
             if number is None:
-                found = _find(session, table, agent)
-                if found is None:
+                lock = _find(session, table, agent)
+                if lock is None:
                     return
-                number = found.lockid
+                number = lock.lockid
             session.once("unlock", hive.UnlockRequest(lockid=number))
         except StorageError:
             continue
@@ -249,8 +250,8 @@ class Locks:
         self, session: Session, table: tuple[str, str], properties: Mapping[str, str]
     ) -> Iterator[HeldLock | None]:
         """Hold the lock of a table (database, name) with these properties, if it has one."""
-        said = properties.get(_ENABLED)
-        if not (self.enabled if said is None else said.lower() != "false"):
+        setting = properties.get(_ENABLED)
+        if not (self.enabled if setting is None else setting.lower() != "false"):
             yield None
             return
         with self.held(session, table) as held:

@@ -52,7 +52,7 @@ class Metastore:
                     "Kerberos, TLS or HTTP. Its tables are reached by an Iceberg REST catalog over "
                     "it (type rest), read by the location of their metadata file, and by Java"
                 )
-        self._places = [_place(uri) for uri in properties.get(URI, "").split(",")]
+        self._places = [_address(uri) for uri in properties.get(URI, "").split(",")]
         self._timeout_ms = _timeout(properties.get(_TIMEOUT)) * 1000
         self._user = properties.get("ugi")
         self.user = self._user.split(":")[0] if self._user else getpass.getuser()
@@ -82,7 +82,7 @@ class Metastore:
                     client.set_ugi(user, groups)
             except (thrift.TException, OSError) as error:
                 buffered.close()
-                failed.append(f"{host}:{port} ({said(error)})")
+                failed.append(f"{host}:{port} ({error_text(error)})")
             else:
                 return client, buffered
         raise StorageError(f"No Hive metastore answers at {', '.join(failed)}")
@@ -138,7 +138,7 @@ class Session:
         return asking(self.once, method, *arguments)
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return what an error of Thrift or of the metastore says, in one line."""
     text = getattr(error, "message", None) or str(error)
     return " ".join(str(text).split()) or type(error).__name__
@@ -148,10 +148,10 @@ def _without_answer(method: str, error: BaseException) -> StorageError:
     hint = ""
     if isinstance(error, transport.TTransportException) and error.type in _ENDED:
         hint = " (one that wants Kerberos or TLS ends lines so; both are not supported)"
-    return StorageError(f"The Hive metastore did not answer {method}: {said(error)}{hint}")
+    return StorageError(f"The Hive metastore did not answer {method}: {error_text(error)}{hint}")
 
 
-def _place(uri: str) -> tuple[str, int]:
+def _address(uri: str) -> tuple[str, int]:
     split = urlsplit(uri.strip())
     try:
         host, port = split.hostname, split.port or _PORT

@@ -134,17 +134,17 @@ class Answer:
         if text.isdecimal():
             return float(text)
         try:
-            at = parsedate_to_datetime(text)
+            moment = parsedate_to_datetime(text)
         except ValueError:
             return None
-        at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        return max(0.0, (at - datetime.now(UTC)).total_seconds())
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
     def node(self) -> dict[str, Any]:
         """Return the JSON object of the body. Raises LostAnswerError: cut, or a gateway's page."""
-        found = self._parsed()
-        if isinstance(found, dict):
-            return found
+        parsed = self._parsed()
+        if isinstance(parsed, dict):
+            return parsed
         raise LostAnswerError(f"{self.url} answered {self.status} with {self._shown()}")
 
     def _parsed(self) -> Any:
@@ -155,17 +155,17 @@ class Answer:
 
     def _shown(self) -> str:
         kind = self.headers.get("content-type", "no content type")
-        return f"what is no answer of a REST catalog ({kind}, {len(self.body)} bytes)"
+        return f"something else than a REST catalog's answer ({kind}, {len(self.body)} bytes)"
 
     @property
-    def said(self) -> tuple[str, str] | None:
+    def own_error(self) -> tuple[str, str] | None:
         """The type and message of the catalog's own error, None where it isn't the catalog's."""
-        found = self._parsed()
-        error = found.get("error") if isinstance(found, dict) else None
+        parsed = self._parsed()
+        error = parsed.get("error") if isinstance(parsed, dict) else None
         if isinstance(error, dict):
             return _words(error.get("type")), _words(error.get("message"))
         if isinstance(error, str):  # OAuth's form
-            return _words(error), _words(found.get("error_description"))
+            return _words(error), _words(parsed.get("error_description"))
         return None
 
     def error(self, meaning: Mapping[int, type[IcebergError]], what: str) -> IcebergError:
@@ -176,19 +176,19 @@ class Answer:
                 f"Can't {what}: {self.url} is answered with a redirect to {to}, which is not "
                 "followed; give the catalog's own address as its uri"
             )
-        said = self.said
-        kind = self._kind(meaning, said)
-        words = ": ".join(filter(None, said)) if said else self._shown()
-        return kind(f"Can't {what}: the catalog answered {self.status}, {words}")
+        words_of_error = self.own_error
+        kind = self._kind(meaning, words_of_error)
+        text = ": ".join(filter(None, words_of_error)) if words_of_error else self._shown()
+        return kind(f"Can't {what}: the catalog answered {self.status}, {text}")
 
     def _kind(
-        self, meaning: Mapping[int, type[IcebergError]], said: tuple[str, str] | None
+        self, meaning: Mapping[int, type[IcebergError]], words_of_error: tuple[str, str] | None
     ) -> type[IcebergError]:
         by_status = meaning.get(self.status) or _BY_STATUS.get(self.status)
-        if said is None and self.status in _SAID_BY_CATALOGS_ONLY and self.body:
+        if words_of_error is None and self.status in _SAID_BY_CATALOGS_ONLY and self.body:
             return ServiceUnavailableError
-        if self.status in meaning and said and said[0] == "NotFoundException":
+        if self.status in meaning and words_of_error and words_of_error[0] == "NotFoundException":
             return meaning[self.status]
-        if said and said[0] in _BY_TYPE and 400 <= self.status < 500:
-            return _BY_TYPE[said[0]]
+        if words_of_error and words_of_error[0] in _BY_TYPE and 400 <= self.status < 500:
+            return _BY_TYPE[words_of_error[0]]
         return by_status or ServiceUnavailableError

@@ -69,7 +69,7 @@ class Committed:
     """Metadata after a commit, where its file is, and its tag where the server gave one."""
 
     metadata: TableMetadata
-    place: str
+    metadata_location: str
     tag: str | None = None
 
 
@@ -134,7 +134,7 @@ class TableCommit:
         try:
             answer = self.session.exchange(request)
             if answer.is_ok:
-                return self._made(answer)
+                return self._committed_tables(answer)
         except LostAnswerError as lost:
             self.doubt = _Doubt.UNCLEAR
             return self._settled(lost)
@@ -153,7 +153,7 @@ class TableCommit:
         if answer.status == UNAVAILABLE:
             return self._after_503(error)
         if answer.is_doubtful:
-            by_catalog = answer.said is not None and answer.said[0] != _STATE_UNKNOWN
+            by_catalog = answer.own_error is not None and answer.own_error[0] != _STATE_UNKNOWN
             failed = by_catalog and self.doubt is not _Doubt.UNCLEAR
             self.doubt = _Doubt.FAILED if failed else _Doubt.UNCLEAR
             return self._settled(error)
@@ -167,87 +167,88 @@ class TableCommit:
             answer, NEW_TABLE if self._creates else meaning, f"commit to {self.shown}"
         )
 
-    def _made(self, answer: Answer) -> list[Committed]:
+    def _committed_tables(self, answer: Answer) -> list[Committed]:
         """Return what the server says it has made, if it has."""
         if len(self.changes) > 1:
-            return self._made_all()
+            return self._all_committed()
         try:
-            metadata, place = metadata_of(answer.node(), self.changes[0].identifier)
+            metadata, metadata_location = metadata_of(answer.node(), self.changes[0].identifier)
         except IcebergError as error:  # of metadata that we can't read, too: it may have landed
             raise LostAnswerError(str(error)) from error
         if not has_landed(metadata, _own(self.changes[0])):
             raise LostAnswerError(f"{answer.url} answered with a table that lacks the commit")
         if missing := refs_of(self.changes[0]) - metadata.refs.keys():
             raise self._without_refs(missing)
-        return [Committed(metadata, place, answer.headers.get("etag"))]
+        return [Committed(metadata, metadata_location, answer.headers.get("etag"))]
 
     def _without_refs(self, missing: set[str]) -> IcebergError:
-        said = (
+        message = (
             f"The server took the commit to {self.shown} and made no branch or tag "
             f"{', '.join(sorted(missing))}: it keeps none for tables"
         )
         if not _own(self.changes[0]):
-            return UnsupportedError(said)
+            return UnsupportedError(message)
         return CommitStateUnknownException(
-            f"{said}. Look where the rows are, they may be in its main branch; no file was removed"
+            f"{message}. Look where the rows are, they may be in its main branch; no file "
+            "was removed"
         )
 
-    def _made_all(self) -> list[Committed]:
+    def _all_committed(self) -> list[Committed]:
         """Look at all tables, for the answer shows none.
 
         Iceberg's reference of a server says yes and leaves a table as it was, where another commit
         comes in between.
         """
-        found = self._found(LostAnswerError("the tables can't be loaded after it"))
-        for table, change in zip(found, self.changes, strict=True):
+        tables = self._current_tables(LostAnswerError("the tables can't be loaded after it"))
+        for table, change in zip(tables, self.changes, strict=True):
             if table is None or not has_landed(table.metadata, _own(change)):
                 raise LostAnswerError(
                     f"The server says that {self.shown} have the commit, and {change.identifier} "
                     "lacks it"
                 )
-        return self._seen(found)
+        return self._seen(tables)
 
     def _settled(self, error: IcebergError) -> list[Committed]:
         """Look after no clear answer: it landed, can't any more, or may be sent again."""
-        found = self._found(error)
-        if self._has_landed(found):
-            return self._seen(found)
-        self._check_whole(found, error)
-        self._check(found)
+        tables = self._current_tables(error)
+        if self._has_landed(tables):
+            return self._seen(tables)
+        self._check_whole(tables, error)
+        self._check(tables)
         raise _OpenError(str(error))
 
     def _refused(self, error: IcebergError) -> list[Committed]:
         """Look after a refusal: another request of this commit may have come first."""
-        found = self._found(error)
-        if self._has_landed(found):
-            return self._seen(found)
-        self._check_whole(found, error)
+        tables = self._current_tables(error)
+        if self._has_landed(tables):
+            return self._seen(tables)
+        self._check_whole(tables, error)
         if self.doubt is _Doubt.UNCLEAR:  # a refusal of this request is none of the one before
             if isinstance(error, UnauthorizedError | ForbiddenError):
                 raise self._unknown(error) from error
             if isinstance(error, CommitFailedException | TableAlreadyExistsError):
-                self._check(found)
+                self._check(tables)
                 raise _OpenError(str(error))
         raise error
 
-    def _has_landed(self, found: list[LoadedTable | None]) -> bool:
+    def _has_landed(self, tables: list[LoadedTable | None]) -> bool:
         """Return whether every table has its part: they land together."""
         return all(
             table is not None and has_landed(table.metadata, change.updates)
-            for table, change in zip(found, self.changes, strict=True)
+            for table, change in zip(tables, self.changes, strict=True)
         )
 
-    def _check_whole(self, found: list[LoadedTable | None], error: IcebergError) -> None:
+    def _check_whole(self, tables: list[LoadedTable | None], error: IcebergError) -> None:
         """Look again where tables of one commit land one after the other, as in the reference."""
         if any(
             table is not None and (own := _own(change)) and has_landed(table.metadata, own)
-            for table, change in zip(found, self.changes, strict=True)
+            for table, change in zip(tables, self.changes, strict=True)
         ):
             self.doubt = _Doubt.UNCLEAR
             raise _OpenError(str(error))
 
-    def _seen(self, found: list[LoadedTable | None]) -> list[Committed]:
-        return [Committed(each.metadata, each.metadata_location) for each in found if each]
+    def _seen(self, tables: list[LoadedTable | None]) -> list[Committed]:
+        return [Committed(table.metadata, table.metadata_location) for table in tables if table]
 
     def _after_503(self, error: IcebergError) -> list[Committed]:
         """Send it again only if a key makes that safe; else look some times and believe the 503."""
@@ -264,7 +265,7 @@ class TableCommit:
         except RetryError:
             raise ServiceUnavailableError(f"{error}; nothing was committed") from error
 
-    def _found(self, error: IcebergError) -> list[LoadedTable | None]:
+    def _current_tables(self, error: IcebergError) -> list[LoadedTable | None]:
         """Return the tables as they are, None: not there. Raises CommitStateUnknownException."""
         return [self._looked_for(change, error) for change in self.changes]
 
@@ -278,9 +279,9 @@ class TableCommit:
         except IcebergError as unseen:
             raise self._unknown(unseen) from unseen
 
-    def _check(self, found: list[LoadedTable | None]) -> None:
+    def _check(self, tables: list[LoadedTable | None]) -> None:
         """Raise what says that the commit can't land any more, for another came first."""
-        for change, table in zip(self.changes, found, strict=True):
+        for change, table in zip(self.changes, tables, strict=True):
             if change.base is None and table is not None:
                 raise TableAlreadyExistsError(f"Table {self.shown} is there already")
             try:
@@ -307,11 +308,13 @@ class TableCommit:
 def _node(change: TableChange) -> dict[str, Any]:
     return {
         "identifier": table_node(change.identifier),
-        "requirements": [requirement_to_json(each) for each in change.requirements],
+        "requirements": [requirement_to_json(requirement) for requirement in change.requirements],
         "updates": list(updates_of(change)),
     }
 
 
 def _own(change: TableChange) -> tuple[TableUpdate, ...]:
     """Return the updates that no other commit has."""
-    return tuple(one for one in change.updates if isinstance(one, AddSnapshot | AssignUuid))
+    return tuple(
+        update for update in change.updates if isinstance(update, AddSnapshot | AssignUuid)
+    )

@@ -31,32 +31,32 @@ def prepared(tables: RestTables, identifier: str, creation: Creation) -> NewTabl
     """
     session = tables.session
     session.paths.need(CREATE_TABLE)
-    wanted = creation("")
+    updates = creation("")
     if not session.stages or not session.paths.has(COMMIT):
-        return _made(tables, identifier, wanted)
+        return _created(tables, identifier, updates)
     try:
-        new = _staged(tables, identifier, wanted)
+        new = _staged(tables, identifier, updates)
     except (InvalidInputError, UnsupportedError):  # or the request itself is wrong: then once more
-        new = _made(tables, identifier, wanted)
+        new = _created(tables, identifier, updates)
         session.stages = False
-    _check_version(new, wanted)
+    _check_version(new, updates)
     return new
 
 
-def _staged(tables: RestTables, identifier: str, wanted: Sequence[u.TableUpdate]) -> NewTable:
+def _staged(tables: RestTables, identifier: str, updates: Sequence[u.TableUpdate]) -> NewTable:
     session = tables.session
-    body = stage_request(identifier, wanted)
-    at = session.paths.namespace(split(identifier)[0], "tables")
-    request = change_request(session, "POST", at, body)
+    body = stage_request(identifier, updates)
+    path = session.paths.namespace(split(identifier)[0], "tables")
+    request = change_request(session, "POST", path, body)
 
     def parsed(answer: Answer) -> NewTable:
         node = answer.node()
-        metadata, place = metadata_of(node, identifier)
-        if place and _is_there(tables, identifier, metadata):
-            return _there(tables.given(identifier, node), is_ours=True)
+        metadata, metadata_location = metadata_of(node, identifier)
+        if metadata_location and _is_there(tables, identifier, metadata):
+            return _there(tables.loaded_table(identifier, node), is_ours=True)
         tables.session.keep_own(identifier, texts(node.get("config")))
-        io = tables.storage(identifier, node, metadata, place)
-        tables.known.stage(metadata.location, io)
+        io = tables.storage(identifier, node, metadata, metadata_location)
+        tables.tagged_tables.stage(metadata.location, io)
         return NewTable(creation_of(metadata), io)
 
     what = f"create table {tables.shown(identifier)}"
@@ -64,31 +64,33 @@ def _staged(tables: RestTables, identifier: str, wanted: Sequence[u.TableUpdate]
     return session.read(request, NEW_TABLE, what, parsed)
 
 
-def _check_version(new: NewTable, wanted: Sequence[u.TableUpdate]) -> None:
+def _check_version(new: NewTable, updates: Sequence[u.TableUpdate]) -> None:
     """Refuse a table of a lower format version than was asked for: it lacks what that one has."""
-    given, asked = _version(new.updates), _version(wanted)
-    if given < asked:
+    version, requested = _version(new.updates), _version(updates)
+    if version < requested:
         raise UnsupportedError(
-            f"The server makes tables of format version {given}, and {asked} was asked for"
+            f"The server makes tables of format version {version}, and {requested} was asked for"
         )
 
 
 def _version(updates: Sequence[u.TableUpdate]) -> int:
-    found = [one.format_version for one in updates if isinstance(one, u.UpgradeFormatVersion)]
-    return max(found, default=0)
+    versions = [
+        update.format_version for update in updates if isinstance(update, u.UpgradeFormatVersion)
+    ]
+    return max(versions, default=0)
 
 
-def _made(tables: RestTables, identifier: str, wanted: Sequence[u.TableUpdate]) -> NewTable:
+def _created(tables: RestTables, identifier: str, updates: Sequence[u.TableUpdate]) -> NewTable:
     """Have the table made at once. One like it, seen after a lost answer, may be another's."""
     session = tables.session
-    body = stage_request(identifier, wanted)
+    body = stage_request(identifier, updates)
     del body["stage-create"]
-    at = session.paths.namespace(split(identifier)[0], "tables")
-    request = change_request(session, "POST", at, body)
+    path = session.paths.namespace(split(identifier)[0], "tables")
+    request = change_request(session, "POST", path, body)
 
     def is_made() -> bool:
         try:
-            return _is_like(tables.load(identifier).metadata, wanted)
+            return _is_like(tables.load(identifier).metadata, updates)
         except NoSuchTableError:
             return False
 
@@ -96,51 +98,53 @@ def _made(tables: RestTables, identifier: str, wanted: Sequence[u.TableUpdate]) 
     answer = make(session, Change(request, NEW_TABLE, what, is_made))
     if answer is not None:
         try:
-            return _there(tables.given(identifier, answer.node()), is_ours=True)
+            return _there(tables.loaded_table(identifier, answer.node()), is_ours=True)
         except LostAnswerError:  # it is made, and the answer cut
             pass
     return _there(tables.load(identifier), is_ours=False)
 
 
 def _there(table: LoadedTable, *, is_ours: bool) -> NewTable:
-    metadata, place = table.metadata, table.metadata_location
-    ours = MadeTable(metadata.table_uuid, place) if is_ours and place else None
+    metadata, metadata_location = table.metadata, table.metadata_location
+    ours = (
+        MadeTable(metadata.table_uuid, metadata_location) if is_ours and metadata_location else None
+    )
     return NewTable(creation_of(metadata), table.io, table, ours)
 
 
-def _is_there(tables: RestTables, identifier: str, made: TableMetadata) -> bool:
+def _is_there(tables: RestTables, identifier: str, prepared_metadata: TableMetadata) -> bool:
     """Return whether a server that was to prepare a table has made it."""
     try:
-        return tables.load(identifier).metadata.table_uuid == made.table_uuid
+        return tables.load(identifier).metadata.table_uuid == prepared_metadata.table_uuid
     except NoSuchTableError:
         return False
 
 
-def _is_like(found: TableMetadata, wanted: Sequence[u.TableUpdate]) -> bool:
+def _is_like(metadata: TableMetadata, updates: Sequence[u.TableUpdate]) -> bool:
     """Return whether a table is empty and as it was to be; its ids are the server's."""
-    return not found.snapshots and all(_has(found, one) for one in wanted)
+    return not metadata.snapshots and all(_has(metadata, update) for update in updates)
 
 
-def _has(found: TableMetadata, update: u.TableUpdate) -> bool:
+def _has(metadata: TableMetadata, update: u.TableUpdate) -> bool:
     match update:
         case u.AddSchema(schema=schema):
-            return assign_fresh_ids(found.schema).fields == assign_fresh_ids(schema).fields
+            return assign_fresh_ids(metadata.schema).fields == assign_fresh_ids(schema).fields
         case u.AddPartitionSpec(spec=spec):
-            return _parts(found.spec) == _parts(spec)
+            return _parts(metadata.spec) == _parts(spec)
         case u.AddSortOrder(sort_order=order):
-            return _keys(found.sort_order) == _keys(order)
+            return _keys(metadata.sort_order) == _keys(order)
         case u.SetProperties(updates=properties):
-            return properties.items() <= found.properties.items()
+            return properties.items() <= metadata.properties.items()
         case u.UpgradeFormatVersion(format_version=version):
-            return found.format_version == version
+            return metadata.format_version == version
         case _:
             return True
 
 
 def _parts(spec: PartitionSpec) -> list[tuple[str, str]]:
-    return [(each.name, str(each.transform)) for each in spec.fields]
+    return [(field.name, str(field.transform)) for field in spec.fields]
 
 
 def _keys(order: SortOrder) -> list[tuple[str, str, str]]:
     fields = order.fields
-    return [(str(one.transform), str(one.direction), str(one.null_order)) for one in fields]
+    return [(str(field.transform), str(field.direction), str(field.null_order)) for field in fields]

@@ -26,25 +26,26 @@ _KEY = "s3.access-key-id"
 
 
 def storage_properties(
-    catalog: Mapping[str, str], answer: Mapping[str, Any], place: str, trust: Trust
+    catalog: Mapping[str, str], answer: Mapping[str, Any], table_location: str, trust: Trust
 ) -> dict[str, str]:
-    """Return what opens a table's files: the catalog's properties below the table's own.
+    """Return the storage properties of a table: the catalog's, overridden by the table's own.
 
-    `answer` is a LoadTableResult; of its credentials the one with the longest prefix of `place`
-    counts. Raises UnsupportedError where the server insists on signing requests itself, and for
-    what only the user may set.
+    `answer` is a LoadTableResult; among its credentials the longest prefix of the location wins.
+    Raises UnsupportedError if the server insists on signing requests itself, and for properties
+    that only the user may set.
     """
-    source = f"The server's answer for the table at {place}"
+    source = f"The server's answer for the table at {table_location}"
     config = trust.accepted(texts(answer.get("config")), source)
-    found = accepted_credential(answer.get("storage-credentials"), place, trust)
-    trust.check_stores({**config, **found}, source)
+    credential = accepted_credential(answer.get("storage-credentials"), table_location, trust)
+    trust.check_stores({**config, **credential}, source)
     below = {key: value for key, value in catalog.items() if is_of_storage(key)}
     own = {key: value for key, value in config.items() if is_of_storage(key)}
-    every = {**below, **own, **found}
-    if every.get(_REMOTE_SIGNING, "").lower() == "true" and _KEY not in {**own, **found}:
+    every = {**below, **own, **credential}
+    if every.get(_REMOTE_SIGNING, "").lower() == "true" and _KEY not in {**own, **credential}:
         raise UnsupportedError(
-            f"The server of {place} wants to sign each request to the store ({_REMOTE_SIGNING}), "
-            "which is not supported: have it give credentials (vended-credentials) instead"
+            f"The server of {table_location} wants to sign each request to the store "
+            f"({_REMOTE_SIGNING}), which is not supported: have it give credentials "
+            "(vended-credentials) instead"
         )
     return every
 
@@ -54,26 +55,28 @@ def is_of_storage(name: str) -> bool:
     return name not in _NOT_OF_STORAGE_EITHER and not name.startswith(_NOT_OF_STORAGE)
 
 
-def accepted_credential(credentials: Any, place: str, trust: Trust) -> dict[str, str]:
+def accepted_credential(credentials: Any, table_location: str, trust: Trust) -> dict[str, str]:
     """Return the properties of the credential for a place that count. Raises UnsupportedError."""
-    return trust.accepted(credential_for(credentials, place), f"The credentials for {place}")
+    return trust.accepted(
+        credential_for(credentials, table_location), f"The credentials for {table_location}"
+    )
 
 
-def renewed_credential(credentials: Any, place: str, trust: Trust) -> dict[str, str]:
+def renewed_credential(credentials: Any, table_location: str, trust: Trust) -> dict[str, str]:
     """Return the same for credentials that stand alone: they name a store for their own secrets."""
-    renewed = accepted_credential(credentials, place, trust)
-    trust.check_stores(renewed, f"The renewed credentials for {place}")
+    renewed = accepted_credential(credentials, table_location, trust)
+    trust.check_stores(renewed, f"The renewed credentials for {table_location}")
     return renewed
 
 
-def credential_for(credentials: Any, place: str) -> dict[str, str]:
+def credential_for(credentials: Any, table_location: str) -> dict[str, str]:
     """Return the properties of the credential with the longest prefix of a place."""
     best: dict[str, str] = {}
     length = -1
-    for each in credentials if isinstance(credentials, Iterable) else ():
-        prefix = str(each.get("prefix", "")) if isinstance(each, dict) else ""
-        if _spelt(place).startswith(_spelt(prefix)) and len(prefix) > length:
-            best, length = texts(each.get("config")), len(prefix)
+    for credential in credentials if isinstance(credentials, Iterable) else ():
+        prefix = str(credential.get("prefix", "")) if isinstance(credential, dict) else ""
+        if _spelt(table_location).startswith(_spelt(prefix)) and len(prefix) > length:
+            best, length = texts(credential.get("config")), len(prefix)
     return best
 
 
@@ -88,13 +91,13 @@ def expires_at_ms(properties: Mapping[str, str]) -> int | None:
 
 
 def texts(node: Any) -> dict[str, str]:
-    """Return the texts of a JSON object, none of what is no object."""
+    """Return the texts of a JSON object, {} for anything else."""
     if not isinstance(node, dict):
         return {}
     return {str(key): str(value) for key, value in node.items() if value is not None}
 
 
-def _spelt(place: str) -> str:
+def _spelt(path: str) -> str:
     """Return a place with the scheme by which its store is known: s3 for s3a, and so on."""
-    _, colon, rest = place.partition("://")
-    return f"{location.store_of(place)}{colon}{rest}" if colon else place
+    _, colon, rest = path.partition("://")
+    return f"{location.store_of(path)}{colon}{rest}" if colon else path

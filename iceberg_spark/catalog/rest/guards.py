@@ -13,7 +13,9 @@ def guards_of(change: TableChange) -> tuple[TableRequirement, ...]:
     Which snapshots nobody needs was found out on the base: a server would take away one that a
     branch was set back to since.
     """
-    removes = any(isinstance(one, RemoveSnapshots | RemoveSnapshotRef) for one in change.updates)
+    removes = any(
+        isinstance(update, RemoveSnapshots | RemoveSnapshotRef) for update in change.updates
+    )
     if not removes or change.base is None:
         return change.requirements
     refs = change.base.metadata.refs.items()

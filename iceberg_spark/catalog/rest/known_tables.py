@@ -49,8 +49,8 @@ class KnownTables:
     def find(self, identifier: str) -> Tagged | None:
         """Return a table that may be asked for by its tag."""
         with self._lock:
-            found = self._tables.get(identifier)
-        return found if found is not None and time.monotonic() < found.until else None
+            tagged = self._tables.get(identifier)
+        return tagged if tagged is not None and time.monotonic() < tagged.until else None
 
     def keep(self, table: LoadedTable, tag: str | None, until: float | None = None) -> None:
         """Remember a table, where the server gave a tag for it; `until` as before, for a commit."""

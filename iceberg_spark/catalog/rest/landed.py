@@ -15,8 +15,8 @@ def has_landed(metadata: TableMetadata, updates: Iterable[u.TableUpdate]) -> boo
     is known by its effect, which cannot be told from another commit's of the same effect.
     """
     every = tuple(updates)
-    proof = [one for one in every if isinstance(one, u.AddSnapshot | u.AssignUuid)]
-    return all(_is_there(metadata, one) for one in proof or every)
+    proof = [update for update in every if isinstance(update, u.AddSnapshot | u.AssignUuid)]
+    return all(_is_there(metadata, update) for update in proof or every)
 
 
 def can_tell(base: TableMetadata, now: TableMetadata, updates: Iterable[u.TableUpdate]) -> bool:
@@ -27,26 +27,28 @@ def can_tell(base: TableMetadata, now: TableMetadata, updates: Iterable[u.TableU
     without snapshots are known by their effects.
     """
     every = tuple(updates)
-    if not any(isinstance(one, u.AddSnapshot) for one in every):
+    if not any(isinstance(update, u.AddSnapshot) for update in every):
         return True
     if now.last_sequence_number > 0:  # each snapshot takes the next number
         before = base.last_sequence_number
-        shown = [one for one in now.snapshots.values() if one.sequence_number > before]
+        shown = [
+            snapshot for snapshot in now.snapshots.values() if snapshot.sequence_number > before
+        ]
         return len(shown) == now.last_sequence_number - before
-    moved = [one.ref_name for one in every if isinstance(one, u.SetSnapshotRef)]
+    moved = [update.ref_name for update in every if isinstance(update, u.SetSnapshotRef)]
     return bool(moved) and all(_shows_all(base, now, name) for name in moved)
 
 
 def _shows_all(base: TableMetadata, now: TableMetadata, branch: str) -> bool:
     """Return whether the parents of a branch's head lead to that of the base."""
     start = base.refs[branch].snapshot_id if branch in base.refs else None
-    at = now.refs[branch].snapshot_id if branch in now.refs else None
+    snapshot_id = now.refs[branch].snapshot_id if branch in now.refs else None
     for _ in range(len(now.snapshots) + 1):
-        if at == start:
+        if snapshot_id == start:
             return True
-        if at is None or at not in now.snapshots:
+        if snapshot_id is None or snapshot_id not in now.snapshots:
             return False
-        at = now.snapshots[at].parent_snapshot_id
+        snapshot_id = now.snapshots[snapshot_id].parent_snapshot_id
     return False
 
 
@@ -61,7 +63,7 @@ def _is_there(metadata: TableMetadata, update: u.TableUpdate) -> bool:  # noqa: 
         case u.RemoveSnapshotRef(ref_name=name):
             return name not in metadata.refs
         case u.RemoveSnapshots(snapshot_ids=ids):
-            return not any(each in metadata.snapshots for each in ids)
+            return not any(snapshot_id in metadata.snapshots for snapshot_id in ids)
         case u.SetProperties(updates=properties):
             return all(metadata.properties.get(k) == v for k, v in properties.items())
         case u.RemoveProperties(removals=names):
@@ -71,21 +73,25 @@ def _is_there(metadata: TableMetadata, update: u.TableUpdate) -> bool:  # noqa: 
         case u.UpgradeFormatVersion(format_version=version):
             return metadata.format_version >= version
         case u.AddSchema(schema=schema):
-            return any(schema.fields == each.fields for each in metadata.schemas.values())
+            return any(schema.fields == existing.fields for existing in metadata.schemas.values())
         case u.AddPartitionSpec(spec=spec):
-            return any(spec.fields == each.fields for each in metadata.partition_specs.values())
+            return any(
+                spec.fields == existing.fields for existing in metadata.partition_specs.values()
+            )
         case u.AddSortOrder(sort_order=order):
-            return any(order.fields == each.fields for each in metadata.sort_orders.values())
-        case u.SetCurrentSchema(schema_id=wanted):
-            return wanted in (u.LAST_ADDED, metadata.current_schema_id)
-        case u.SetDefaultSpec(spec_id=wanted):
-            return wanted in (u.LAST_ADDED, metadata.default_spec_id)
-        case u.SetDefaultSortOrder(sort_order_id=wanted):
-            return wanted in (u.LAST_ADDED, metadata.default_sort_order_id)
+            return any(
+                order.fields == existing.fields for existing in metadata.sort_orders.values()
+            )
+        case u.SetCurrentSchema(schema_id=expected_id):
+            return expected_id in (u.LAST_ADDED, metadata.current_schema_id)
+        case u.SetDefaultSpec(spec_id=expected_id):
+            return expected_id in (u.LAST_ADDED, metadata.default_spec_id)
+        case u.SetDefaultSortOrder(sort_order_id=expected_id):
+            return expected_id in (u.LAST_ADDED, metadata.default_sort_order_id)
         case u.RemoveSchemas(schema_ids=ids):
-            return not any(each in metadata.schemas for each in ids)
+            return not any(schema_id in metadata.schemas for schema_id in ids)
         case u.RemovePartitionSpecs(spec_ids=ids):
-            return not any(each in metadata.partition_specs for each in ids)
+            return not any(spec_id in metadata.partition_specs for spec_id in ids)
         case _:
             return _has_statistics(metadata, update)
 
@@ -94,13 +100,13 @@ def _has_statistics(metadata: TableMetadata, update: u.TableUpdate) -> bool:
     files = metadata.statistics
     partitions = metadata.partition_statistics
     match update:
-        case u.SetStatistics(statistics=wanted):
-            return dict(wanted) in map(dict, files)
-        case u.SetPartitionStatistics(partition_statistics=wanted):
-            return dict(wanted) in map(dict, partitions)
+        case u.SetStatistics(statistics=expected):
+            return dict(expected) in map(dict, files)
+        case u.SetPartitionStatistics(partition_statistics=expected):
+            return dict(expected) in map(dict, partitions)
         case u.RemoveStatistics(snapshot_id=gone):
-            return all(each["snapshot-id"] != gone for each in files)
+            return all(file["snapshot-id"] != gone for file in files)
         case u.RemovePartitionStatistics(snapshot_id=gone):
-            return all(each["snapshot-id"] != gone for each in partitions)
+            return all(file["snapshot-id"] != gone for file in partitions)
         case _:
             return False

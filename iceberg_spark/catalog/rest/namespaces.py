@@ -41,20 +41,20 @@ class RestNamespaces:
         paths = self._session.paths
         paths.need(p.LIST_NAMESPACES)
         query = {"parent": paths.parent(parent)} if parent else {}
-        found = pages(
+        members = pages(
             self._session, paths.namespaces, query, "namespaces", self._what("list", parent)
         )
-        return [tuple(map(str, each)) for each in found]
+        return [tuple(map(str, member)) for member in members]
 
     def list_tables(self, namespace: Name) -> list[Name]:
         """Return the tables in a namespace. Raises NoSuchNamespaceError."""
         paths = self._session.paths
         paths.need(p.LIST_TABLES)
-        at = paths.namespace(namespace, "tables")
-        found = pages(
-            self._session, at, {}, "identifiers", self._what("list the tables of", namespace)
+        path = paths.namespace(namespace, "tables")
+        members = pages(
+            self._session, path, {}, "identifiers", self._what("list the tables of", namespace)
         )
-        return [(*map(str, each["namespace"]), str(each["name"])) for each in found]
+        return [(*map(str, member["namespace"]), str(member["name"])) for member in members]
 
     def exists(self, namespace: Name) -> bool:
         """Return whether there is such a namespace."""
@@ -117,8 +117,8 @@ class RestNamespaces:
         paths = self._session.paths
         paths.need(p.UPDATE_NAMESPACE)
         body = {"removals": sorted(removals), "updates": dict(updates)}
-        at = paths.namespace(namespace, "properties")
-        request = change_request(self._session, "POST", at, body)
+        path = paths.namespace(namespace, "properties")
+        request = change_request(self._session, "POST", path, body)
 
         def is_made() -> bool:
             now = self.properties(namespace)
@@ -137,8 +137,8 @@ class RestNamespaces:
         body = {"source": p.table_node(identifier), "destination": p.table_node(new_identifier)}
         request = change_request(self._session, "POST", paths.rename, body)
         what = f"rename table {self._tables.shown(identifier)} to {new_identifier}"
-        for each in (identifier, new_identifier):
-            self._tables.known.forget(each)
+        for name in (identifier, new_identifier):
+            self._tables.tagged_tables.forget(name)
 
         def is_made() -> bool:
             return not self._has(identifier) and self._has(new_identifier)
@@ -161,8 +161,8 @@ class RestNamespaces:
         paths.need(p.REGISTER)
         namespace, name = p.split(identifier)
         body = {"name": name, "metadata-location": metadata_location}
-        at = paths.namespace(namespace, "register")
-        request = change_request(self._session, "POST", at, body)
+        path = paths.namespace(namespace, "register")
+        request = change_request(self._session, "POST", path, body)
 
         def is_made() -> bool:
             return self._has(identifier) and (

@@ -41,15 +41,15 @@ def updates_of(change: TableChange) -> Iterator[dict[str, Any]]:
         yield node
 
 
-def _same_order(one: SortOrder, other: SortOrder) -> bool:
-    return one.fields == other.fields
+def _same_order(order: SortOrder, other: SortOrder) -> bool:
+    return order.fields == other.fields
 
 
-def _id(known: dict[int, T], new: T, is_same: Callable[[T, T], bool], first: int) -> int:
+def _id(numbered: dict[int, T], new: T, is_same: Callable[[T, T], bool], first: int) -> int:
     """Return the id of what is there already, or the next one, under which it is from now on."""
-    for number, one in known.items():
-        if is_same(one, new):
+    for number, existing in numbered.items():
+        if is_same(existing, new):
             return number
-    number = max((*known, first - 1)) + 1
-    known[number] = new
+    number = max((*numbered, first - 1)) + 1
+    numbered[number] = new
     return number

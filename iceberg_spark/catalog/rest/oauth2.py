@@ -102,8 +102,8 @@ class OAuth2:
         own = own_of_table(config)
         if not own:
             return None
-        kept = {k: v for k, v in self._properties.items() if k not in _OWN}
-        return OAuth2(self._name, {**kept, **own}, self._settings, self._transport, self)
+        remaining = {k: v for k, v in self._properties.items() if k not in _OWN}
+        return OAuth2(self._name, {**remaining, **own}, self._settings, self._transport, self)
 
     def for_tasks(self, properties: Mapping[str, str]) -> dict[str, str]:
         """Return the properties with the token of now in the place of what gets tokens.
@@ -111,8 +111,8 @@ class OAuth2:
         Raises UnauthorizedError.
         """
         private = {CREDENTIAL, *_OWN}
-        kept = {name: value for name, value in properties.items() if name not in private}
-        return {**kept, TOKEN: self._current().text}
+        remaining = {name: value for name, value in properties.items() if name not in private}
+        return {**remaining, TOKEN: self._current().text}
 
     def _parents(self) -> str | None:
         return self._parent._current().text if self._parent else None
@@ -133,9 +133,9 @@ class OAuth2:
         return self._properties.get(REFRESH_ENABLED, "true").lower() != "false"
 
     def _first(self) -> Token:
-        given = self._properties.get(TOKEN)
-        if given:
-            return _given(given, self._properties.get(EXPIRES_IN_MS))
+        text = self._properties.get(TOKEN)
+        if text:
+            return _passed_token(text, self._properties.get(EXPIRES_IN_MS))
         for kind in _GIVEN_TYPES:
             if kind in self._properties:
                 return self._exchanged(self._properties[kind], kind, self._parents())
@@ -173,20 +173,20 @@ class OAuth2:
             )
         client, colon, secret = credential.partition(":")
         who = {"client_id": client, "client_secret": secret} if colon else {"client_secret": client}
-        return self._asked({"grant_type": "client_credentials", **who}, {})
+        return self._requested({"grant_type": "client_credentials", **who}, {})
 
     def _exchanged(self, subject: str, kind: str, bearer: str | None = None) -> Token:
         form = {"grant_type": _EXCHANGE, "subject_token": subject, "subject_token_type": kind}
-        return self._asked(form, {"Authorization": f"Bearer {bearer}"} if bearer else {})
+        return self._requested(form, {"Authorization": f"Bearer {bearer}"} if bearer else {})
 
-    def _asked(self, form: Mapping[str, str], headers: Mapping[str, str]) -> Token:
-        given = self._properties
-        more = {name: given[name] for name in _OPTIONAL if name in given}
-        body = {**form, "scope": given.get("scope", "catalog"), **more}
-        request = self._transport.whole(
+    def _requested(self, form: Mapping[str, str], headers: Mapping[str, str]) -> Token:
+        properties = self._properties
+        more = {name: properties[name] for name in _OPTIONAL if name in properties}
+        body = {**form, "scope": properties.get("scope", "catalog"), **more}
+        request = self._transport.complete(
             Request(
                 "POST",
-                given.get(SERVER) or TOKENS,
+                properties.get(SERVER) or TOKENS,
                 body=urlencode(body).encode(),
                 headers={"Content-Type": "application/x-www-form-urlencoded", **headers},
             )
@@ -198,7 +198,7 @@ class OAuth2:
             reraise=True,
         )
         held = tuple(v for k, v in form.items() if k in ("client_secret", "subject_token"))
-        hidden = (*hidden_values(given), *held)
+        hidden = (*hidden_values(properties), *held)
         return again(self._answered, request, hidden)
 
     def _answered(self, request: Request, hidden: tuple[str, ...]) -> Token:
@@ -217,11 +217,11 @@ class OAuth2:
 
 def own_of_table(config: Mapping[str, str]) -> dict[str, str]:
     """Return what of a table's configuration is about its own token; nothing without one."""
-    found = {key: value for key, value in config.items() if key in _OWN}
-    return found if found.keys() - {EXPIRES_IN_MS} else {}
+    own = {key: value for key, value in config.items() if key in _OWN}
+    return own if own.keys() - {EXPIRES_IN_MS} else {}
 
 
-def _given(text: str, expires_in_ms: str | None) -> Token:
+def _passed_token(text: str, expires_in_ms: str | None) -> Token:
     if expires_in_ms and expires_in_ms.isdecimal():
         return _token(text, int(expires_in_ms) / 1000)
     expires = _expiry_of(text)

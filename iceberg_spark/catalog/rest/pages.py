@@ -26,8 +26,8 @@ def pages(
     size = session.config.settings.page_size
     token, seen = "", {""}
     for _ in range(_MOST_PAGES):
-        asked = {**query, **({"pageToken": token, "pageSize": str(size)} if size else {})}
-        request = Request("GET", path, asked)
+        parameters = {**query, **({"pageToken": token, "pageSize": str(size)} if size else {})}
+        request = Request("GET", path, parameters)
         node = session.read(request, NAMESPACE, what, lambda answer: _page(answer, key))
         yield from node[key]
         token = node.get(_NEXT) or ""

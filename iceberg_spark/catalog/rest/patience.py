@@ -55,5 +55,5 @@ def asked_pause(state: RetryCallState) -> float | None:
 
 def pause(state: RetryCallState) -> float:
     """Return the pause before the next try: the server's, else a random one that doubles."""
-    asked = asked_pause(state)
-    return _spread(state) if asked is None else asked
+    requested = asked_pause(state)
+    return _spread(state) if requested is None else requested

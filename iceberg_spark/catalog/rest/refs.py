@@ -17,8 +17,8 @@ of a table, and puts the rows that were meant for that into the table's main bra
 def refs_of(change: TableChange) -> set[str]:
     """Return the branches and tags that a commit sets, and leaves."""
     names: set[str] = set()
-    for one in change.updates:
-        match one:
+    for update in change.updates:
+        match update:
             case SetSnapshotRef(ref_name=name):
                 names.add(name)
             case RemoveSnapshotRef(ref_name=name):

@@ -1,4 +1,4 @@
-"""Reports of scans and commits to a server: sent from one thread beside, or dropped.
+"""Reports of scans and commits to a server: sent from one background thread, or dropped.
 
 No verb waits for a report, and none fails by one: it is put into a short queue, sent once, within
 a few seconds. What is too many is dropped; at its end a process waits a moment for the last ones.

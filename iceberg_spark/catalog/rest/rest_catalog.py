@@ -140,30 +140,36 @@ class RestCatalog:
 
     def _committed(self, changes: tuple[TableChange, ...]) -> list[LoadedTable]:
         tables = self._tables
-        kept = [tables.known.find(change.identifier) for change in changes]
+        tagged = [tables.tagged_tables.find(change.identifier) for change in changes]
         shown = ", ".join(tables.shown(change.identifier) for change in changes)
         guarded = tuple(replace(change, requirements=guards_of(change)) for change in changes)
         committed = TableCommit(self._session, shown, guarded, tables.load).run()
-        every = zip(changes, committed, kept, strict=True)
-        return [self._after(change, made, known) for change, made, known in every]
+        every = zip(changes, committed, tagged, strict=True)
+        return [self._after(change, result, former) for change, result, former in every]
 
-    def _after(self, change: TableChange, made: Committed, known: Tagged | None) -> LoadedTable:
+    def _after(
+        self, change: TableChange, committed: Committed, former: Tagged | None
+    ) -> LoadedTable:
         """Return a table after its commit: its storage is that of before, or what was staged."""
-        place, tables, base = made.metadata.location, self._tables, change.base
-        self._session.trust.check_local(place)
-        io = base.io if base else tables.known.staged(place) or self.io(place)
+        table_location, tables, base = committed.metadata.location, self._tables, change.base
+        self._session.trust.check_local(table_location)
+        io = (
+            base.io
+            if base
+            else tables.tagged_tables.staged(table_location) or self.io(table_location)
+        )
         table = LoadedTable(
             change.identifier,
-            made.metadata,
-            made.place,
-            table_io(io, made.metadata.location),
+            committed.metadata,
+            committed.metadata_location,
+            table_io(io, committed.metadata.location),
             given_by_catalog=True,
             reporter=tables.reporter(change.identifier),
         )
-        if known is None or base is None:
-            tables.known.forget(change.identifier)
+        if former is None or base is None:
+            tables.tagged_tables.forget(change.identifier)
         else:
-            tables.known.keep(table, made.tag, known.until)
+            tables.tagged_tables.keep(table, committed.tag, former.until)
         return table
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
@@ -173,7 +179,7 @@ class RestCatalog:
         query = {"purgeRequested": "true"} if purge else {}
         request = change_request(self._session, "DELETE", paths.table(identifier), query=query)
         what = f"drop table {self._tables.shown(identifier)}"
-        self._tables.known.forget(identifier)
+        self._tables.tagged_tables.forget(identifier)
 
         def is_gone() -> bool:
             return not self.table_exists(identifier)

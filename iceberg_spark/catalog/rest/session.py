@@ -61,8 +61,20 @@ class ServerConfig:
 class RestSession:
     """Requests to one server; the first one asks for its configuration."""
 
-    __slots__ = ("_auth", "_config", "_hidden", "_lock", "_made_for", "_name", "_of_tables",
-                 "_properties", "_transport", "known", "stages", "trust")  # fmt: skip
+    __slots__ = (
+        "_auth",
+        "_config",
+        "_hidden",
+        "_lock",
+        "_made_for",
+        "_name",
+        "_of_tables",
+        "_properties",
+        "_transport",
+        "stages",
+        "tagged_tables",
+        "trust",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -83,19 +95,19 @@ class RestSession:
         self._of_tables = TableAuths()
         self.trust = Trust(name, self._properties)
         """What of the server's answers counts."""
-        self.known = KnownTables()
+        self.tagged_tables = KnownTables()
         self.stages = True
         """Whether the server prepares tables, as far as one knows."""
 
     @property
     def config(self) -> ServerConfig:
         """What the server says of itself, asked once. Raises what `read` raises."""
-        found = self._config
-        if found is None:
+        config = self._config
+        if config is None:
             with self._lock:
-                found = self._config or self._configured()
-                self._config = found
-        return found
+                config = self._config or self._configured()
+                self._config = config
+        return config
 
     @property
     def paths(self) -> Paths:
@@ -110,19 +122,19 @@ class RestSession:
             Request("GET", CONFIG, query), {404: NoSuchNamespaceError}, what, _patience(first),
             Answer.node,
         )  # fmt: skip
-        given = self._properties
+        properties = self._properties
         source = f"The server of catalog '{self._name}'"
-        unset = {k: v for k, v in _texts(node.get("defaults")).items() if k not in given}
+        unset = {k: v for k, v in _texts(node.get("defaults")).items() if k not in properties}
         defaults = self.trust.accepted(unset, source)
         overrides = self.trust.accepted(_texts(node.get("overrides")), source)
         self.trust.check_stores({**defaults, **overrides}, source)
-        merged = {**defaults, **given, **overrides}
+        merged = {**defaults, **properties, **overrides}
         settings = rest_settings(self._name, merged)
         named = node.get("endpoints")
         endpoints = frozenset(map(str, named)) if named else _endpoints_unsaid(merged)
         if settings != first:
             self._transport = Transport(settings, self._made_for)
-        if settings.uri != first.uri or _of_auth(merged) != _of_auth(given):
+        if settings.uri != first.uri or _of_auth(merged) != _of_auth(properties):
             self._auth = auth_of(self._name, merged, settings, self._transport)
         self._hidden = hidden_values(merged)
         paths = Paths(settings.prefix, settings.separator, endpoints)
@@ -200,7 +212,7 @@ class RestSession:
 
     def _signed(self, request: Request, auth: Auth) -> Request:
         try:
-            return auth.signed(self._transport.whole(request))
+            return auth.signed(self._transport.complete(request))
         except LostAnswerError as error:  # the token's: the request itself has not been sent
             raise NotSentError(str(error)) from None
 
@@ -247,10 +259,10 @@ def session_of(name: str, properties: Mapping[str, str]) -> RestSession:
     """Return the process's session for these properties: configuration and token are asked once."""
     key = (name, frozenset(properties.items()))
     with _sessions_lock:
-        found = _sessions.get(key)
-        if found is None:
-            found = _sessions[key] = RestSession(name, properties)
+        session = _sessions.get(key)
+        if session is None:
+            session = _sessions[key] = RestSession(name, properties)
         _sessions.move_to_end(key)
         while len(_sessions) > _MOST_SESSIONS:
             _sessions.popitem(last=False)
-    return found
+    return session

@@ -91,10 +91,10 @@ def hidden_values(properties: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _headers(properties: Mapping[str, str]) -> dict[str, str]:
-    given = {key[len(HEADER) :]: v for key, v in properties.items() if key.startswith(HEADER)}
-    names = {key.lower() for key in given}
+    chosen = {key[len(HEADER) :]: v for key, v in properties.items() if key.startswith(HEADER)}
+    names = {key.lower() for key in chosen}
     usual = {key: v for key, v in _DEFAULT_HEADERS.items() if key.lower() not in names}
-    return {**usual, **given}
+    return {**usual, **chosen}
 
 
 def _encoded(separator: str) -> str:

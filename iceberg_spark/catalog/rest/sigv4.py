@@ -90,13 +90,13 @@ class SigV4:
 
     def signed(self, request: Request) -> Request:
         """Return the request with its signature; another Authorization moves, as in Java."""
-        known = self._inner.signed(request)
-        headers = dict(known.headers)
+        authenticated = self._inner.signed(request)
+        headers = dict(authenticated.headers)
         moved = headers.pop("Authorization", None)
         if moved is not None:
             headers[_RELOCATED] = moved
         try:
-            return self._with_signature(known, headers)
+            return self._with_signature(authenticated, headers)
         except ImportError as error:
             raise UnsupportedError(
                 f"Signing requests (SigV4) needs {error.name}: pip install botocore"
@@ -129,16 +129,18 @@ class SigV4:
         body = request.body or b""
         signed = {k: v for k, v in headers.items() if k.lower() in _SIGNED_HEADERS}
         signed["x-amz-content-sha256"] = hashlib.sha256(body).hexdigest()
-        made = botocore_request.AWSRequest(
+        aws_request = botocore_request.AWSRequest(
             method=request.method, url=request.url, data=body, headers=signed
         )
         with _without_log():
-            botocore_auth.SigV4Auth(self._keys(), self._name, self._where()).add_auth(made)
-        return replace(request, headers={**headers, **dict(made.headers.items())})
+            botocore_auth.SigV4Auth(self._keys(), self._name, self._where()).add_auth(aws_request)
+        return replace(request, headers={**headers, **dict(aws_request.headers.items())})
 
     def _keys(self) -> Any:
         if self._credentials is None:
-            self._credentials = self._given() or botocore_session.Session().get_credentials()
+            self._credentials = (
+                self._keys_of_properties() or botocore_session.Session().get_credentials()
+            )
         if self._credentials is None:
             raise UnauthorizedError(
                 "No AWS credentials to sign requests with: give client.access-key-id and "
@@ -146,7 +148,7 @@ class SigV4:
             )
         return self._credentials.get_frozen_credentials()
 
-    def _given(self) -> Any:
+    def _keys_of_properties(self) -> Any:
         for start in _KEYS:
             key = self._properties.get(f"{start}access-key-id")
             secret = self._properties.get(f"{start}secret-access-key")

@@ -15,7 +15,7 @@ _MOST_TABLES = 256
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    given: Mapping[str, str] = field(repr=False)
+    config: Mapping[str, str] = field(repr=False)
     auth: Auth = field(repr=False)
 
 
@@ -30,34 +30,36 @@ class TableAuths:
 
     def keep(self, identifier: str, config: Mapping[str, str], catalogs: Auth) -> None:
         """Remember what a table's configuration says; one that was renewed stays so."""
-        given = own_of_table(config)
+        own = own_of_table(config)
         with self._lock:
-            known = self._tables.get(identifier)
-            if known is not None and known.given == given:
+            current = self._tables.get(identifier)
+            if current is not None and current.config == own:
                 return
-            auth = catalogs.of_table(config) if given else None
+            auth = catalogs.of_table(config) if own else None
             if auth is None:
                 self._tables.pop(identifier, None)
                 return
-            self._tables[identifier] = _Own(given, auth)
+            self._tables[identifier] = _Own(own, auth)
             while len(self._tables) > _MOST_TABLES:
                 self._tables.popitem(last=False)
 
     def find(self, identifier: str) -> Auth | None:
         """Return a table's own, None where the catalog's serves."""
         with self._lock:
-            found = self._tables.get(identifier)
-        return found.auth if found else None
+            entry = self._tables.get(identifier)
+        return entry.auth if entry else None
 
     def forget(self, identifier: str, refused: Auth) -> None:
         """Forget one that was refused for good, unless there is another by now."""
         with self._lock:
-            found = self._tables.get(identifier)
-            if found is not None and found.auth is refused:
+            entry = self._tables.get(identifier)
+            if entry is not None and entry.auth is refused:
                 del self._tables[identifier]
 
     def hidden(self) -> tuple[str, ...]:
         """Return what must never be shown."""
         with self._lock:
             every = list(self._tables.values())
-        return tuple(text for one in every for text in (*one.auth.hidden(), *one.given.values()))
+        return tuple(
+            text for entry in every for text in (*entry.auth.hidden(), *entry.config.values())
+        )

@@ -32,27 +32,27 @@ ETAG = "etag"
 class RestTables:
     """Loads tables of one catalog."""
 
-    __slots__ = ("_name", "_properties", "known", "session")
+    __slots__ = ("_name", "_properties", "session", "tagged_tables")
 
     def __init__(self, name: str, properties: Mapping[str, str], session: RestSession) -> None:
         self._name = name
         self._properties = properties
         self.session = session
-        self.known = session.known
+        self.tagged_tables = session.tagged_tables
 
     def load(self, identifier: str) -> LoadedTable:
         """Return a table as it is now, in one request. Raises NoSuchTableError."""
         session = self.session
         paths = session.paths
         paths.need(LOAD_TABLE)
-        known = self.known.find(identifier)
-        headers = {"If-None-Match": known.tag} if known else {}
+        tagged = self.tagged_tables.find(identifier)
+        headers = {"If-None-Match": tagged.tag} if tagged else {}
 
         def parsed(answer: Answer) -> LoadedTable:
-            if answer.status == NOT_MODIFIED and known is not None:
-                return known.table
-            table = self.given(identifier, answer.node())
-            self.known.keep(table, answer.headers.get(ETAG) if _lasts(table.io) else None)
+            if answer.status == NOT_MODIFIED and tagged is not None:
+                return tagged.table
+            table = self.loaded_table(identifier, answer.node())
+            self.tagged_tables.keep(table, answer.headers.get(ETAG) if _lasts(table.io) else None)
             return table
 
         request = Request("GET", paths.table(identifier), headers=headers)
@@ -62,15 +62,15 @@ class RestTables:
         """Return a table's name for people."""
         return f"{identifier} of catalog '{self._name}'"
 
-    def given(self, identifier: str, node: Mapping[str, Any]) -> LoadedTable:
+    def loaded_table(self, identifier: str, node: Mapping[str, Any]) -> LoadedTable:
         """Return the table of a LoadTableResult. Raises LostAnswerError where it has none."""
-        metadata, place = metadata_of(node, identifier)
+        metadata, metadata_location = metadata_of(node, identifier)
         self.session.keep_own(identifier, texts(node.get("config")))
-        io = self.storage(identifier, node, metadata, place)
+        io = self.storage(identifier, node, metadata, metadata_location)
         return LoadedTable(
             identifier,
             metadata,
-            place,
+            metadata_location,
             io,
             given_by_catalog=True,
             reporter=self.reporter(identifier),
@@ -81,12 +81,16 @@ class RestTables:
         return reporter(self.session, self._name, identifier)
 
     def storage(
-        self, identifier: str, node: Mapping[str, Any], metadata: TableMetadata, place: str
+        self,
+        identifier: str,
+        node: Mapping[str, Any],
+        metadata: TableMetadata,
+        metadata_location: str,
     ) -> FileIO:
         """Return storage for a table's files, which renews its credentials where it can."""
         config = self.session.config
         trust = self.session.trust
-        for named in dict.fromkeys((place, metadata.location)):
+        for named in dict.fromkeys((metadata_location, metadata.location)):
             trust.check_local(named or metadata.location)
         properties = storage_properties(config.properties, node, metadata.location, trust)
         io = table_io(open_storage(properties), metadata.location)
@@ -107,9 +111,9 @@ def metadata_of(node: Mapping[str, Any], identifier: str) -> tuple[TableMetadata
 
     Raises LostAnswerError, CorruptFileError naming the table.
     """
-    found = node.get("metadata")
-    if not isinstance(found, dict):
+    metadata = node.get("metadata")
+    if not isinstance(metadata, dict):
         raise LostAnswerError("The catalog's answer holds no table metadata")
-    place = node.get("metadata-location")
+    metadata_location = node.get("metadata-location")
     with given_by_server(f"The catalog's metadata of table {identifier}"):
-        return decoded(found), place if isinstance(place, str) else ""
+        return decoded(metadata), metadata_location if isinstance(metadata_location, str) else ""

@@ -55,10 +55,10 @@ class Transport:
         self._process = os.getpid()
         self._wire = Wire(self._tls)
 
-    def whole(self, request: Request) -> Request:
+    def complete(self, request: Request) -> Request:
         """Return a request with its whole URL and the headers of every request."""
-        at = request.url
-        url = at if at.startswith(("http://", "https://")) else f"{self._settings.uri}/{at}"
+        path = request.url
+        url = path if path.startswith(("http://", "https://")) else f"{self._settings.uri}/{path}"
         if request.query:
             query = urlencode(request.query, safe="", quote_via=quote)
             url = f"{url}{'&' if '?' in url else '?'}{query}"

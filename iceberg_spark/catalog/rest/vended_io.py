@@ -45,18 +45,18 @@ def vended_io(
     name: str,
     catalog: Mapping[str, str],
     identifier: str,
-    place: str,
+    table_location: str,
     io: FileIO,
     own: Mapping[str, str],
 ) -> FileIO:
     """Return storage that renews the credentials of a table, where its server can give new ones.
 
-    `catalog` is what the catalog was made from: tasks make its session from that. `place` is the
-    table's location, `own` says what the server gave for the table's own token.
+    `catalog` are the catalog's properties, from which tasks create its session. `own` is the
+    server's configuration of the table's own token.
     """
     enabled = io.properties.get(ENABLED, "true").lower() != "false"
     can = ENDPOINT in io.properties or paths.has(CREDENTIALS)
-    return VendedIO(name, catalog, identifier, place, io, own) if enabled and can else io
+    return VendedIO(name, catalog, identifier, table_location, io, own) if enabled and can else io
 
 
 _MadeFrom: TypeAlias = tuple[str, dict[str, str], str, str, FileIO, dict[str, str]]
@@ -66,8 +66,15 @@ class VendedIO:
     """A `FileIO` whose credentials are asked for again some minutes before they expire."""
 
     __slots__ = (
-        "_ask_at", "_catalog", "_identifier", "_io", "_lock", "_name", "_own", "_place",
+        "_ask_at",
+        "_catalog",
+        "_identifier",
+        "_io",
+        "_lock",
+        "_name",
+        "_own",
         "_refused_until",
+        "_table_location",
     )  # fmt: skip
 
     def __init__(
@@ -75,13 +82,13 @@ class VendedIO:
         name: str,
         catalog: Mapping[str, str],
         identifier: str,
-        place: str,
+        table_location: str,
         io: FileIO,
         own: Mapping[str, str] | None = None,
     ) -> None:
         self._own = dict(own or {})
         self._name = name
-        self._place = place
+        self._table_location = table_location
         self._catalog = dict(catalog)
         self._identifier = identifier
         self._io = io
@@ -93,8 +100,8 @@ class VendedIO:
         catalog = self._catalog
         if not _allows_credential(catalog):
             catalog = session_of(self._name, catalog).for_tasks()
-        at = self._identifier, self._place
-        return VendedIO, (self._name, catalog, *at, self._io, self._own)
+        target = self._identifier, self._table_location
+        return VendedIO, (self._name, catalog, *target, self._io, self._own)
 
     def __repr__(self) -> str:
         return f"VendedIO({self._identifier})"
@@ -114,14 +121,14 @@ class VendedIO:
 
     def _renew(self) -> None:
         try:
-            found = self._asked(session_of(self._name, self._catalog))
+            renewed = self._requested(session_of(self._name, self._catalog))
         except IcebergError as error:
             ends = expires_at_ms(self._io.properties)
             if ends is not None and time.time() * 1000 >= ends:
                 raise self._ended(error) from error
-            found = {}
-        if found:
-            self._io = open_storage({**self._io.properties, **found})
+            renewed = {}
+        if renewed:
+            self._io = open_storage({**self._io.properties, **renewed})
         self._ask_at = max(_ask_at(self._io), time.time() * 1000 + _PAUSE_MS)
 
     def _ended(self, error: IcebergError) -> IcebergError:
@@ -135,13 +142,13 @@ class VendedIO:
             f"{ALLOW_CREDENTIAL} to 'true' to send the credential to tasks"
         )
 
-    def _asked(self, session: RestSession) -> dict[str, str]:
+    def _requested(self, session: RestSession) -> dict[str, str]:
         properties = self._io.properties
         path = properties.get(ENDPOINT) or session.paths.table(self._identifier, "credentials")
 
         def parsed(answer: Answer) -> dict[str, str]:
             credentials = answer.node().get("storage-credentials")
-            return renewed_credential(credentials, self._place, session.trust)
+            return renewed_credential(credentials, self._table_location, session.trust)
 
         what = f"renew the credentials of {self._identifier}"
         if self._own and not session.has_own(self._identifier):  # in a task
@@ -168,7 +175,7 @@ class VendedIO:
                 return False
             self._refused_until = time.time() * 1000 + _REFUSED_PAUSE_MS
             try:
-                credentials = self._asked(session_of(self._name, self._catalog))
+                credentials = self._requested(session_of(self._name, self._catalog))
             except IcebergError:
                 return False  # the store's refusal says more
             before = refused.properties

@@ -30,13 +30,13 @@ def changing_properties(
     base: ViewMetadata, updates: Mapping[str, str], removals: Iterable[str]
 ) -> dict[str, Any]:
     """Return a CommitViewRequest that sets and takes away properties."""
-    asked: list[dict[str, Any]] = []
+    changes: list[dict[str, Any]] = []
     if updates:
-        asked.append({"action": "set-properties", "updates": dict(updates)})
+        changes.append({"action": "set-properties", "updates": dict(updates)})
     gone = list(removals)
     if gone:
-        asked.append({"action": "remove-properties", "removals": gone})
-    return {"requirements": _same(base), "updates": asked}
+        changes.append({"action": "remove-properties", "removals": gone})
+    return {"requirements": _same(base), "updates": changes}
 
 
 def _same(base: ViewMetadata) -> list[dict[str, str]]:
@@ -54,12 +54,12 @@ def _version_updates(base: ViewMetadata, view: NewView) -> list[dict[str, Any]]:
     schema_id = view.same_schema_in(base)
     added = []
     if schema_id is None:
-        newest = max((one.schema_id for one in base.schemas), default=-1) + 1
+        newest = max((schema.schema_id for schema in base.schemas), default=-1) + 1
         schema = {**schema_to_dict(view.schema), "schema-id": newest}
         added.append({"action": "add-schema", "schema": schema})
     version = replace(
         view.version,
-        version_id=max(one.version_id for one in base.versions) + 1,
+        version_id=max(existing.version_id for existing in base.versions) + 1,
         schema_id=_LAST_ADDED if schema_id is None else schema_id,
     )
     added.append({"action": "add-view-version", "view-version": version_to_dict(version)})

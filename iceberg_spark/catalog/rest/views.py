@@ -42,9 +42,9 @@ class RestViews:
         paths = self._session.paths
         paths.need(p.LIST_VIEWS)
         what = f"list the views of namespace {'.'.join(namespace)} of catalog '{self._name}'"
-        at = paths.namespace(namespace, "views")
-        found = pages(self._session, at, {}, "identifiers", what)
-        return [(*map(str, each["namespace"]), str(each["name"])) for each in found]
+        path = paths.namespace(namespace, "views")
+        members = pages(self._session, path, {}, "identifiers", what)
+        return [(*map(str, member["namespace"]), str(member["name"])) for member in members]
 
     def exists(self, identifier: str) -> bool:
         """Return whether there is such a view."""
@@ -91,7 +91,7 @@ class RestViews:
             return _lies_there(view, now) and view.same_version_in(now) == now.current_version
 
         change = Change(request, NEW_VIEW, self._what("create", identifier), is_made)
-        return self._made(identifier, change)
+        return self._changed(identifier, change)
 
     def replace(self, identifier: str, base: ViewMetadata, view: NewView) -> ViewMetadata:
         """Give a view another definition; versions of before stay in its history.
@@ -111,7 +111,7 @@ class RestViews:
             return _lies_there(view, now) and view.same_version_in(now) == now.current_version
 
         change = Change(request, VIEW, self._what("replace", identifier), is_made)
-        return self._made(identifier, change)
+        return self._changed(identifier, change)
 
     def update_properties(
         self, identifier: str, base: ViewMetadata, updates: Mapping[str, str], removals: Name
@@ -130,7 +130,7 @@ class RestViews:
             now = self.load(identifier).properties
             return updates.items() <= now.items() and not now.keys() & set(removals)
 
-        self._made(identifier, Change(request, VIEW, self._what("alter", identifier), is_made))
+        self._changed(identifier, Change(request, VIEW, self._what("alter", identifier), is_made))
 
     def drop(self, identifier: str) -> None:
         """Remove a view. Raises NoSuchViewError."""
@@ -156,7 +156,7 @@ class RestViews:
         what = f"{self._what('rename', identifier)} to {new_identifier}"
         make(self._session, Change(request, RENAMED_VIEW, what, is_made))
 
-    def _made(self, identifier: str, change: Change) -> ViewMetadata:
+    def _changed(self, identifier: str, change: Change) -> ViewMetadata:
         """Have a change made and return the view: of the answer, or loaded where that was lost."""
         answer = make(self._session, change)
         if answer is None:
@@ -176,8 +176,8 @@ def _lies_there(view: NewView, now: ViewMetadata) -> bool:
 
 
 def _view_of(identifier: str, answer: Answer) -> ViewMetadata:
-    found = answer.node().get("metadata")
-    if not isinstance(found, dict):
+    metadata = answer.node().get("metadata")
+    if not isinstance(metadata, dict):
         raise LostAnswerError("The catalog's answer holds no view metadata")
     with given_by_server(f"The catalog's metadata of view {identifier}"):
-        return view_from_dict(found)
+        return view_from_dict(metadata)

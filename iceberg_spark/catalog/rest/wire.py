@@ -113,11 +113,11 @@ class Wire:
             self._close()
         self._used_s = now
         with self._lock:
-            known = self._managers.get((parts.scheme, proxy))
-            if known is None:
-                known = self._managers[parts.scheme, proxy] = self._manager(parts.scheme, proxy)
+            manager = self._managers.get((parts.scheme, proxy))
+            if manager is None:
+                manager = self._managers[parts.scheme, proxy] = self._manager(parts.scheme, proxy)
         try:
-            pool = known.connection_from_host(parts.hostname, parts.port, parts.scheme)
+            pool = manager.connection_from_host(parts.hostname, parts.port, parts.scheme)
         except exceptions.HTTPError as error:
             raise UnreachedError(_words(error)) from None
         if parts.scheme == "https":
@@ -128,9 +128,9 @@ class Wire:
         more = {"ssl_context": self._tls()} if scheme == "https" else {}
         if proxy is None:
             return urllib3.PoolManager(maxsize=_MOST_KEPT, **more)
-        at = f"http://{proxy.host}:{proxy.port}"
+        address = f"http://{proxy.host}:{proxy.port}"
         return urllib3.ProxyManager(
-            at, maxsize=_MOST_KEPT, proxy_headers=proxy.headers or None, **more
+            address, maxsize=_MOST_KEPT, proxy_headers=proxy.headers or None, **more
         )
 
     def _close(self) -> None:
@@ -154,8 +154,10 @@ def _secure_connection() -> Any:
 
 
 def _headers(headers: Mapping[str, str], proxy: _Proxy | None) -> dict[str, str]:
-    asked = {} if "accept-encoding" in map(str.lower, headers) else {"Accept-Encoding": "gzip"}
-    return {**asked, **headers, **(dict(proxy.headers) if proxy else {})}
+    compression = (
+        {} if "accept-encoding" in map(str.lower, headers) else {"Accept-Encoding": "gzip"}
+    )
+    return {**compression, **headers, **(dict(proxy.headers) if proxy else {})}
 
 
 def _sent(
@@ -247,10 +249,10 @@ def _plain(headers: Mapping[str, str], body: bytes) -> bytes:
 def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        known = False
-    if not known:
+        is_valid = False
+    if not is_valid:
         raise InvalidInputError("it is no address of http or https")
     return parts
 
@@ -268,22 +270,24 @@ def _proxy_of(parts: SplitResult) -> _Proxy | None:
     """Return the proxy that the environment names for a server, as other clients read it."""
     if not any(name.lower().endswith(_PROXY_END) for name in os.environ):
         return None
-    known = urllib_request.getproxies_environment()
-    given = known.get(parts.scheme) or known.get("all")
-    if not given or urllib_request.proxy_bypass_environment(parts.hostname, known):
+    proxies = urllib_request.getproxies_environment()
+    configured = proxies.get(parts.scheme) or proxies.get("all")
+    if not configured or urllib_request.proxy_bypass_environment(parts.hostname, proxies):
         return None
-    at = urlsplit(given if "://" in given else f"http://{given}")
+    address = urlsplit(configured if "://" in configured else f"http://{configured}")
     try:
-        port = at.port or 80
+        port = address.port or 80
     except ValueError:
-        said = f"The environment's proxy for {parts.scheme} has a port that is no number"
-        raise InvalidInputError(said) from None
-    if at.scheme != "http" or not at.hostname:
+        message = f"The environment's proxy for {parts.scheme} has a port that is no number"
+        raise InvalidInputError(message) from None
+    if address.scheme != "http" or not address.hostname:
         raise UnsupportedError(
-            f"A proxy of {at.scheme or 'no scheme'} is not supported; those of http are"
+            f"A proxy of {address.scheme or 'no scheme'} is not supported; those of http are"
         )
-    who = f"{unquote(at.username)}:{unquote(at.password or '')}" if at.username else ""
-    return _Proxy(at.hostname, port, who)
+    who = (
+        f"{unquote(address.username)}:{unquote(address.password or '')}" if address.username else ""
+    )
+    return _Proxy(address.hostname, port, who)
 
 
 def _words(error: Exception) -> str:

@@ -118,25 +118,25 @@ class Refusing(FsspecIO):
 @pytest.mark.parametrize("error", [StorageError("silent"), ConnectionResetError("silent")])
 def test_where_a_store_fails_no_table_is_made(error: Exception):
     with pytest.raises(StorageError, match="silent"):
-        check_free(Refusing("memory://new/t", error), "memory://new/t", asked=True)
+        check_free(Refusing("memory://new/t", error), "memory://new/t", requested=True)
 
 
 @pytest.mark.parametrize("error", [StoragePermissionError("no"), ImportError("no driver")])
 def test_who_can_not_list_may_make_a_table(error: Exception):
-    check_free(Refusing("memory://new/t", error), "memory://new/t", asked=True)
+    check_free(Refusing("memory://new/t", error), "memory://new/t", requested=True)
 
 
 def test_a_folder_that_may_not_be_read_above_a_delta_table_hides_nothing(tmp_path: Path):
     place = touched("_delta_log/0.json")(tmp_path / "data" / "team" / "t")
     denied = Refusing(f"{tmp_path}/metadata", StoragePermissionError("no"))
     with pytest.raises(InvalidInputError, match="a Delta table"):
-        check_free(denied, str(place), asked=True)
+        check_free(denied, str(place), requested=True)
 
 
 def test_no_other_bucket_is_asked():
     at = "memory://data/t"
-    check_free(Refusing("memory://metadata", StorageError("another's")), at, asked=True)
-    check_free(Refusing("memory:/metadata", StorageError("another's")), at, asked=True)
+    check_free(Refusing("memory://metadata", StorageError("another's")), at, requested=True)
+    check_free(Refusing("memory:/metadata", StorageError("another's")), at, requested=True)
 
 
 @pytest.mark.parametrize("kind", ["Delta", "Hudi", "data", "metadata", "a partition"])
@@ -154,7 +154,7 @@ def test_a_table_is_made_over_plain_files_when_that_is_asked(tmp_path: Path):
     (tmp_path / "t").mkdir()
     pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "t" / "a.parquet")
     with pytest.raises(InvalidInputError, match=r"folder of Parquet files.*t\.add_files"):
-        check_free(IO, str(tmp_path / "t"), asked=False)
+        check_free(IO, str(tmp_path / "t"), requested=False)
     table = ice.create_table(tmp_path / "t", "id bigint")
     table.add_files(tmp_path / "t" / "a.parquet")
     assert ids(table) == [1, 2]
@@ -164,5 +164,5 @@ def test_what_a_dropped_table_left_behind_is_no_others(tmp_path: Path):
     location = str(tmp_path / "wh" / "db" / "t")
     make(location).append(rows(id=[1], k=["a"]))
     ice.load_catalog("c", type="filesystem", warehouse=tmp_path / "wh").drop_table("db.t")
-    check_free(IO, location, asked=False)
+    check_free(IO, location, requested=False)
     assert ids(make(location)) == []

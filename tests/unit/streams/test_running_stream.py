@@ -161,10 +161,10 @@ def test_looks_at_an_idle_table_become_rare() -> None:
     pace = Pace(clock=lambda: now[0], cpu=lambda: 0.0, sleep=sleep)
     for _ in range(20):
         assert pace.may_look()
-        pace.looked(found=False)
+        pace.looked(has_news=False)
     assert slept[0] == STREAMING.shortest_wait
     assert slept[-1] == STREAMING.longest_wait
-    pace.looked(found=True)
+    pace.looked(has_news=True)
     asked = len(slept)
     assert pace.may_look()
     assert len(slept) == asked
@@ -179,14 +179,14 @@ def test_looks_that_cost_much_are_left_out() -> None:
     pace = Pace(clock=lambda: now[0], cpu=lambda: used[0], sleep=sleep)
     assert pace.may_look()
     used[0] += 0.01  # seconds of CPU: a second is to pass until the next one
-    pace.looked(found=False)
+    pace.looked(has_news=False)
     asked = 0
     while not pace.may_look():
         asked += 1
     assert now[0] == pytest.approx(0.01 / STREAMING.idle_share)
     assert asked == 4
     now[0] += 0.05  # seconds that a store takes to answer
-    pace.looked(found=False)
+    pace.looked(has_news=False)
     before = now[0]
     while not pace.may_look():
         pass

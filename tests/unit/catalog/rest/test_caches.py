@@ -91,7 +91,7 @@ def test_another_caller_gets_nothing_by_the_tag_of_the_first(server: SmallServer
 def test_a_session_is_one_callers(other: dict[str, str]):
     given = {"uri": URI, "token": "a"}
     one, two = session_of("c", given), session_of("c", {**given, **other})
-    assert one is not two and one.known is not two.known
+    assert one is not two and one.tagged_tables is not two.tagged_tables
 
 
 def test_304_where_nothing_is_kept_is_no_answer(tmp_path: Path):

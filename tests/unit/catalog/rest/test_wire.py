@@ -126,14 +126,14 @@ def transport(uri: str, **properties: str) -> Transport:
 
 def asked(server: Scripted, path: str = "v1/config", **properties: str) -> bytes:
     line = transport(server.uri, **properties)
-    return line.send(line.whole(Request("GET", path))).body
+    return line.send(line.complete(Request("GET", path))).body
 
 
 def test_a_line_is_used_again(serving: Serving):
     server = serving(OK)
     line = transport(server.uri)
     for _ in range(3):
-        assert line.send(line.whole(Request("GET", "a"))).body == b"ok"
+        assert line.send(line.complete(Request("GET", "a"))).body == b"ok"
     assert server.lines == 1
 
 
@@ -143,7 +143,7 @@ def test_a_line_that_the_server_closed_meanwhile_is_not_used_again(serving: Serv
     line = transport(server.uri)
     for _ in range(3):
         server.closed.clear()
-        assert line.send(line.whole(Request("POST", "a", body=b"{}"))).body == b"ok"
+        assert line.send(line.complete(Request("POST", "a", body=b"{}"))).body == b"ok"
         assert server.closed.wait(10)
     assert server.lines == 3
 
@@ -153,7 +153,7 @@ def test_a_line_is_not_used_again_after_a_while(serving: Serving, monkeypatch: p
     server = serving(OK)
     line = transport(server.uri)
     for _ in range(2):
-        line.send(line.whole(Request("GET", "a")))
+        line.send(line.complete(Request("GET", "a")))
     assert server.lines == 2
 
 
@@ -161,7 +161,7 @@ def test_threads_have_lines_of_their_own(serving: Serving):
     server = serving(OK)
     line = transport(server.uri)
     with ThreadPoolExecutor(8) as pool:
-        every = pool.map(lambda n: line.send(line.whole(Request("GET", f"{n}"))).body, range(64))
+        every = pool.map(lambda n: line.send(line.complete(Request("GET", f"{n}"))).body, range(64))
         assert set(every) == {b"ok"}
     assert len({one.split(b" ")[1] for one in server.heard}) == 64
 
@@ -231,7 +231,7 @@ def test_an_answer_of_more_bytes_than_any_server_means_is_not_read(
     monkeypatch.setattr(wire, "_MOST_BYTES", 500)
     line = transport(serving(answer).uri)
     with pytest.raises(LostAnswerError, match="more than 500 bytes"):
-        line.send(line.whole(Request("GET", "a")))
+        line.send(line.complete(Request("GET", "a")))
 
 
 def test_an_answer_that_does_not_come_is_given_up(serving: Serving):
@@ -250,8 +250,8 @@ def test_a_line_whose_answer_was_cut_is_not_used_again(serving: Serving):
     server = serving(ZIP % 2 + b"xx", OK)
     line = transport(server.uri)
     with pytest.raises(LostAnswerError):
-        line.send(line.whole(Request("GET", "a")))
-    assert line.send(line.whole(Request("GET", "a"))).body == b"ok"
+        line.send(line.complete(Request("GET", "a")))
+    assert line.send(line.complete(Request("GET", "a"))).body == b"ok"
     assert server.lines == 2
 
 
@@ -261,13 +261,13 @@ def test_a_line_whose_answer_was_cut_is_not_used_again(serving: Serving):
 def test_a_server_that_can_not_be_reached_has_seen_nothing(uri: str):
     line = transport(uri)
     with pytest.raises(NotSentError, match="Can't reach GET"):
-        line.send(line.whole(Request("GET", "v1/config")))
+        line.send(line.complete(Request("GET", "v1/config")))
 
 
 def test_a_server_that_does_not_speak_tls_has_seen_nothing(serving: Serving):
     line = transport(serving(OK).uri.replace("http:", "https:"), **SOON)
     with pytest.raises(NotSentError):
-        line.send(line.whole(Request("GET", "v1/config")))
+        line.send(line.complete(Request("GET", "v1/config")))
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_a_server_that_does_not_speak_tls_has_seen_nothing(serving: Serving):
 def test_an_address_that_is_none_is_said(uri: str):
     line = transport(uri)
     with pytest.raises((InvalidInputError, NotSentError)):
-        line.send(line.whole(Request("GET", "v1/config")))
+        line.send(line.complete(Request("GET", "v1/config")))
 
 
 @pytest.mark.parametrize("value", ["se\r\ncret", "se\ncret", "secr€t"])
@@ -298,7 +298,7 @@ def test_ones_own_headers_lie_over_ours(serving: Serving):
 def test_a_change_without_a_body_says_that_it_has_none(serving: Serving):
     server = serving(OK)
     line = transport(server.uri)
-    line.send(line.whole(Request("POST", "a")))
+    line.send(line.complete(Request("POST", "a")))
     assert b"Content-Length: 0" in server.heard[0]
 
 
@@ -308,12 +308,12 @@ def test_the_environments_proxy_is_asked_with_the_whole_address(
     proxy = serving(OK)
     monkeypatch.setenv("http_proxy", proxy.uri.replace("//", "//me:pw@"))
     line = transport("http://user@catalog.test:81")
-    line.send(line.whole(Request("GET", "a", {"b": "c"})))
+    line.send(line.complete(Request("GET", "a", {"b": "c"})))
     assert proxy.heard[0].startswith(b"GET http://catalog.test:81/a?b=c HTTP/1.1")
     assert b"Proxy-Authorization: Basic bWU6cHc=" in proxy.heard[0]
     monkeypatch.setenv("no_proxy", "catalog.test")
     with pytest.raises(NotSentError):
-        line.send(line.whole(Request("GET", "a")))
+        line.send(line.complete(Request("GET", "a")))
 
 
 def test_a_servers_secrets_go_through_a_tunnel_and_the_proxys_not_to_the_server(
@@ -323,7 +323,7 @@ def test_a_servers_secrets_go_through_a_tunnel_and_the_proxys_not_to_the_server(
     monkeypatch.setenv("HTTPS_PROXY", proxy.uri.replace("//", "//me:pw@"))
     line = transport("https://catalog.test", **SOON)
     with pytest.raises((NotSentError, LostAnswerError)):  # what follows is no TLS
-        line.send(line.whole(Request("GET", "a", headers={"Authorization": "Bearer s"})))
+        line.send(line.complete(Request("GET", "a", headers={"Authorization": "Bearer s"})))
     assert proxy.heard[0].startswith(b"CONNECT catalog.test:443")
     assert b"Proxy-Authorization" in proxy.heard[0] and b"Bearer" not in proxy.heard[0]
 
@@ -333,19 +333,19 @@ def test_another_kind_of_proxy_is_not_passed_over(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("ALL_PROXY", proxy)
     line = transport("http://catalog.test")
     with pytest.raises(UnsupportedError, match="proxy"):
-        line.send(line.whole(Request("GET", "a")))
+        line.send(line.complete(Request("GET", "a")))
 
 
 def test_a_forked_process_has_lines_of_its_own(serving: Serving):
     server = serving(OK)
     line = transport(server.uri)
-    line.send(line.whole(Request("GET", "a")))
+    line.send(line.complete(Request("GET", "a")))
     child = os.fork()
     if child == 0:
-        body = line.send(line.whole(Request("GET", "b"))).body
+        body = line.send(line.complete(Request("GET", "b"))).body
         os._exit(0 if body == b"ok" else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert line.send(line.whole(Request("GET", "c"))).body == b"ok"
+    assert line.send(line.complete(Request("GET", "c"))).body == b"ok"
     assert server.lines == 2
 
 
@@ -428,10 +428,10 @@ def test_a_server_is_known_by_the_authority_that_was_given_and_no_other(
 ):
     uri = over_tls()
     line = transport(uri, **{"ssl.cabundle": certificates.authority})
-    assert line.send(line.whole(Request("GET", "a"))).body == b"ok"
+    assert line.send(line.complete(Request("GET", "a"))).body == b"ok"
     line = transport(uri)
     with pytest.raises(NotSentError, match=r"(?i)certificate"):
-        line.send(line.whole(Request("GET", "a")))
+        line.send(line.complete(Request("GET", "a")))
 
 
 def test_a_server_under_another_name_is_another(
@@ -440,7 +440,7 @@ def test_a_server_under_another_name_is_another(
     uri = over_tls().replace("127.0.0.1", "localhost")
     line = transport(uri, **{"ssl.cabundle": certificates.authority})
     with pytest.raises(NotSentError):
-        line.send(line.whole(Request("GET", "a")))
+        line.send(line.complete(Request("GET", "a")))
 
 
 def test_a_server_that_wants_a_certificate_gets_the_one_that_was_given(
@@ -450,14 +450,14 @@ def test_a_server_that_wants_a_certificate_gets_the_one_that_was_given(
     given = {"ssl.cabundle": certificates.authority}
     uri = over_tls(asks=True)
     line = transport(uri, **given, **{"ssl.client.cert": certificate, "ssl.client.key": key})
-    assert line.send(line.whole(Request("GET", "a"))).body == b"ok"
+    assert line.send(line.complete(Request("GET", "a"))).body == b"ok"
     line = transport(uri, **given)
     with pytest.raises((NotSentError, LostAnswerError)):
-        line.send(line.whole(Request("GET", "a")))
+        line.send(line.complete(Request("GET", "a")))
 
 
 @pytest.mark.parametrize("name", ["ssl.cabundle", "ssl.client.cert"])
 def test_a_certificate_that_is_no_file_is_said(name: str):
     line = transport("https://127.0.0.1:1", **{name: "/nowhere/c.pem"})
     with pytest.raises(InvalidInputError, match=rf"{name}.*/nowhere/c\.pem"):
-        line.send(line.whole(Request("GET", "a")))
+        line.send(line.complete(Request("GET", "a")))
