@@ -75,7 +75,7 @@ class MergeBuilder:
     def when_not_matched_insert(
         self, values: Mapping[str, str], condition: str | None = None
     ) -> MergeBuilder:
-        """Insert source rows that match no target row; columns without a value become null."""
+        """Insert source rows that match no target row; columns without a value become NULL."""
         return self._with(Kind.NOT_MATCHED, Does.INSERT, condition, values)
 
     def when_not_matched_insert_all(self, condition: str | None = None) -> MergeBuilder:
@@ -93,11 +93,15 @@ class MergeBuilder:
         return self._with(Kind.BY_SOURCE, Does.DELETE, condition)
 
     def execute(self, max_attempts: int = 1) -> ChangedRows:
-        """Run the merge and commit it; returns the rows inserted, updated and deleted.
+        """Run the merge, commit it, and return the counts of inserted, updated and deleted rows.
 
-        When it conflicts with what was committed meanwhile, it is run anew on the newest version,
-        up to `max_attempts` times in all, the source read again. Raises ValidationException then,
-        and InvalidInputError for a target row that several source rows match.
+        Args:
+            max_attempts: How often it may run in all. After a conflict with another commit it runs
+                again on the newest version, and reads the source again.
+
+        Raises:
+            ValidationException: It conflicts with another commit.
+            InvalidInputError: Several source rows match a target row.
         """
         if max_attempts < 1:
             raise InvalidInputError(f"max_attempts must be at least 1, not {max_attempts!r}")

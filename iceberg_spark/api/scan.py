@@ -87,9 +87,9 @@ class TableScan(ScanRequest):
         return replace(self, selected_fields=fields)
 
     def plan_files(self) -> ScanPlan:
-        """Plan: the data files that may hold matching rows, with the deletes that apply.
+        """Return the data files that may hold matching rows, with the deletes that apply to them.
 
-        The plan is a sequence of FileScanTask with `.metrics` (what was skipped).
+        The plan is a sequence of tasks. Its `.metrics` count what was skipped.
         """
         return self._planned(self._context())
 
@@ -99,8 +99,10 @@ class TableScan(ScanRequest):
         return planned
 
     def explain(self) -> str:
-        """Return what a read would open and skip, and which engine of `to_df` reads which files
-        and why, as text for a person.
+        """Return a text that shows which files a read opens and skips, and which engine reads them.
+
+        Example:
+            >>> print(t.scan("ts >= '2024-06-01'").explain())
         """
         planned = plan(self.loaded.metadata, self.io, self._context())  # nobody reads it
         lines = (
@@ -134,10 +136,15 @@ class TableScan(ScanRequest):
     def to_df(
         self, spark: on_spark.SparkSession | None = None, engine: Engine | None = None
     ) -> on_spark.DataFrame:
-        """Return the rows as a Spark frame of the given, or the active, session.
+        """Return the rows as a Spark DataFrame, which stays at the snapshot of this scan.
 
-        Planned here, so the frame stays at its snapshot. `engine` as in `Table.scan`. Raises
-        InvalidInputError without a session, UnsupportedError for what the engine can't read.
+        Args:
+            spark: By default the active session.
+            engine: "native" or "arrow"; by default the library chooses per group of files.
+
+        Raises:
+            InvalidInputError: There is no session.
+            UnsupportedError: The engine cannot read the table; the message says why.
         """
         session = on_spark.needed_session(spark)
         planned = self._planned(self._context(session))
@@ -156,17 +163,17 @@ class TableScan(ScanRequest):
         by: Literal["row-id"] | None = None,
         carried_over: bool = False,
     ) -> ChangeScan:
-        """Return the rows that came and went after `start` up to and with `end`, row by row.
+        """Return the rows that were inserted and deleted after `start`, up to and including `end`.
 
-        Both are snapshot ids, or names of branches or tags; without `start` from the first
-        snapshot on, without `end` up to the newest. Rows that were only written again are no
-        change, and compaction changes nothing. `identifier_columns` (or `compute_updates`, by the
-        schema's identifier fields) show updates as UPDATE_BEFORE and UPDATE_AFTER; `net_changes`
-        leaves out what cancels out over all snapshots. In format version 3 `by="row-id"` tells
-        updates by the lineage of rows: no values are compared, keys may change, and `_row_id` and
-        `_last_updated_sequence_number` are shown. As Java's `create_changelog_view`, also over
-        delete files; with `carried_over` as Java's table `changes`: rows that were only written
-        again are shown too. Rows have the table's schema, the filter and columns of this scan.
+        - `start`, `end`: Snapshot ids, or names of branches or tags. By default all of the history.
+        - `identifier_columns`, or `compute_updates` by the schema's identifier fields: Show updates
+          as UPDATE_BEFORE and UPDATE_AFTER.
+        - `net_changes`: Leave out what cancels out over all snapshots.
+        - `by`: "row-id" finds updates by row lineage (format version 3) instead of by values.
+        - `carried_over`: Show rows that a commit only wrote again, as Java's table `changes`.
+
+        Compaction changes nothing. The filter and the columns of this scan apply. Otherwise it is
+        Java's `create_changelog_view`.
 
         Raises InvalidInputError, NoSuchSnapshotError.
         """
@@ -197,9 +204,9 @@ class TableScan(ScanRequest):
         return ChangeScan(metadata, self.io, request, first, last)
 
     def count(self) -> int:
-        """Count the rows: from metadata where nothing stands in the way, else by reading.
+        """Count the rows, from the metadata if it has the answer, otherwise by reading.
 
-        Without a filter and without delete files the manifest list says it alone.
+        Without a filter and without delete files, the manifest list is enough.
         """
         known = count_by_manifest_list(self.loaded.metadata, self.io, self._context())
         if known is None:
