@@ -222,6 +222,26 @@ class NotEnoughColumnsError(InvalidSchemaError):
     """Rows have fewer columns than are to be written."""
 
 
+class MissingFieldsError(InvalidSchemaError):
+    """Rows lack columns that are required, or nested fields."""
+
+
+class ExtraFieldsError(InvalidSchemaError):
+    """Rows have nested fields that the table's columns do not have."""
+
+
+class IncompatibleTypeError(InvalidSchemaError):
+    """Values cannot be stored in the type of their column."""
+
+
+class NullValueError(InvalidInputError):
+    """A value for a required column is null."""
+
+
+class MergeCardinalityError(InvalidInputError):
+    """A MERGE matches a row of the table with several rows of the source."""
+
+
 class NoSuchProcedureError(InvalidInputError):
     """There is no procedure of a name."""
 

@@ -24,6 +24,8 @@ from iceberg_spark.errors import (
     InvalidOptionError,
     InvalidSchemaError,
     NoSuchColumnError,
+    NotEnoughColumnsError,
+    TooManyColumnsError,
     UnsupportedError,
 )
 from iceberg_spark.save.write_options import (
@@ -251,7 +253,8 @@ def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | No
     table = landing(spark, name).table
     names = [field.name for field in table.schema().fields]
     if len(names) != len(frame.columns):
-        raise InvalidSchemaError(
+        kind = NotEnoughColumnsError if len(frame.columns) < len(names) else TooManyColumnsError
+        raise kind(
             f"insertInto takes {len(names)} columns in the table's order ({', '.join(names)}), "
             f"not {len(frame.columns)}"
         )

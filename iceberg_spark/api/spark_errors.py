@@ -16,8 +16,12 @@ from pyspark.errors import AnalysisException, PySparkException, SparkRuntimeExce
 from iceberg_spark.errors import (
     AlreadyExistsError,
     ColumnAlreadyExistsError,
+    ExtraFieldsError,
     IcebergError,
+    IncompatibleTypeError,
     InvalidInputError,
+    MergeCardinalityError,
+    MissingFieldsError,
     NamespaceAlreadyExistsError,
     NamespaceNotEmptyError,
     NoSuchColumnError,
@@ -27,6 +31,7 @@ from iceberg_spark.errors import (
     NoSuchViewError,
     NotEnoughColumnsError,
     NotFoundError,
+    NullValueError,
     TableAlreadyExistsError,
     TooManyColumnsError,
     UnsupportedError,
@@ -48,6 +53,11 @@ CONDITIONS: Mapping[type[IcebergError], tuple[str, str]] = {
     ColumnAlreadyExistsError: ("FIELD_ALREADY_EXISTS", "42710"),
     TooManyColumnsError: ("INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS", "21S01"),
     NotEnoughColumnsError: ("INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS", "21S01"),
+    MissingFieldsError: ("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA", "KD000"),
+    ExtraFieldsError: ("INCOMPATIBLE_DATA_FOR_TABLE.EXTRA_STRUCT_FIELDS", "KD000"),
+    IncompatibleTypeError: ("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST", "KD000"),
+    NullValueError: ("NOT_NULL_ASSERT_VIOLATION", "42000"),
+    MergeCardinalityError: ("MERGE_CARDINALITY_VIOLATION", "23K01"),
     NoSuchProcedureError: ("FAILED_TO_LOAD_ROUTINE", "38000"),
 }
 """Spark's error condition and SQLSTATE of each class that Java's catalogs raise a condition for."""
@@ -59,6 +69,18 @@ _ANALYSIS = (
     InvalidInputError, UnsupportedError,
 )  # fmt: skip
 """Classes of errors that Spark finds when it analyses a statement; others come while it runs."""
+_AT_RUNTIME = (NullValueError, MergeCardinalityError)
+"""Classes of the latter kind that are derived from one of the former."""
+
+_COLUMN_TYPE = "INVALID_COLUMN_OR_FIELD_DATA_TYPE"
+"""The condition of `DataFrame.to`, by which this library stores values in the table's types."""
+_COLUMN_TYPE_TEXT = re.compile(
+    rf"\[{_COLUMN_TYPE}\] Column or field (?P<column>.+?) is of type (?P<type>.+?) "
+    r"while it's required to be (?P<required>.+?)(?:\.?( SQLSTATE.*)?)$",
+    re.MULTILINE,
+)
+_CLAUSE = re.compile(r" of clause \d+(?=`)")
+"""What the name of a column in an UPDATE or MERGE ends with, in Spark's errors."""
 
 
 def raising_spark_errors(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -72,6 +94,10 @@ def raising_spark_errors(function: Callable[Parameters, Result]) -> Callable[Par
             if isinstance(error, PySparkException):
                 raise
             raise spark_error(error) from error.__cause__
+        except PySparkException as error:
+            if error.getCondition() != _COLUMN_TYPE:
+                raise
+            raise spark_error(IncompatibleTypeError(_store_text(str(error)))) from None
 
     return run
 
@@ -101,7 +127,7 @@ def spark_error(error: IcebergError) -> IcebergError:
 
 def _instance(error: IcebergError, condition: str | None, state: str | None) -> IcebergError:
     both = _both_classes(type(error))  # type: ignore[arg-type]
-    message = _PRIVATE_VIEW.sub("", str(error))
+    message = _store_text(_PRIVATE_VIEW.sub("", str(error)))
     instance: Any = both.__new__(both, *error.args)
     instance.__dict__.update(error.__dict__)
     PySparkException.__init__(instance, message, condition, {} if condition else None)
@@ -110,6 +136,20 @@ def _instance(error: IcebergError, condition: str | None, state: str | None) -> 
     instance._sql_state = state
     translated: IcebergError = instance
     return translated
+
+
+def _store_text(message: str) -> str:
+    """Return a message with the condition that Spark gives values of a wrong type in an INSERT.
+
+    Example:
+        "... [INVALID_COLUMN_OR_FIELD_DATA_TYPE] Column or field `a of clause 1` is of type "STRING"
+        while it's required to be "INT"" becomes
+        "... [INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST] Cannot safely cast `a` "STRING" to
+        "INT""
+    """
+    condition, _ = CONDITIONS[IncompatibleTypeError]
+    text = rf"[{condition}] Cannot safely cast \g<column> \g<type> to \g<required>"
+    return _COLUMN_TYPE_TEXT.sub(text, _CLAUSE.sub("", message))
 
 
 def _unpickled(
@@ -123,6 +163,8 @@ def _condition(error: IcebergError) -> tuple[str | None, str | None]:
         if base in CONDITIONS:
             return CONDITIONS[base]
     cause = error.__cause__
+    if isinstance(cause, PySparkException) and cause.getCondition() == _COLUMN_TYPE:
+        return CONDITIONS[IncompatibleTypeError]
     if isinstance(cause, PySparkException):
         return cause.getCondition(), cause.getSqlState()
     return None, None
@@ -130,7 +172,8 @@ def _condition(error: IcebergError) -> tuple[str | None, str | None]:
 
 @lru_cache(maxsize=64)
 def _both_classes(kind: type[IcebergError]) -> type[IcebergError]:
-    base = AnalysisException if issubclass(kind, _ANALYSIS) else SparkRuntimeException
+    is_analysis = issubclass(kind, _ANALYSIS) and not issubclass(kind, _AT_RUNTIME)
+    base = AnalysisException if is_analysis else SparkRuntimeException
 
     def get_sql_state(self: Any) -> str | None:
         state: str | None = self._sql_state

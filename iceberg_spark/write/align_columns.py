@@ -26,7 +26,12 @@ from iceberg_spark.arrow.default_values import default_array
 from iceberg_spark.arrow.promote import storage_type
 from iceberg_spark.arrow.schema import is_list, to_arrow, to_arrow_type
 from iceberg_spark.arrow.variant_layout import VARIANT, is_variant, plain_variant
-from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidSchemaError,
+    MissingFieldsError,
+    NullValueError,
+)
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
@@ -105,9 +110,9 @@ def align(
     return AlignPlan(to_arrow(schema), columns)
 
 
-def null_error(path: str) -> InvalidInputError:
+def null_error(path: str) -> NullValueError:
     """Return the error for a null in a required column."""
-    return InvalidInputError(
+    return NullValueError(
         f"Column '{path}' is required and the data has a null in it; fill it, or make the column "
         "optional"
     )
@@ -123,7 +128,7 @@ def _match(
         if sources[field.field_id] is None and field.required and field.write_default is None
     ]
     if missing:
-        raise InvalidSchemaError(f"The data lacks required columns: {', '.join(missing)}")
+        raise MissingFieldsError(f"The data lacks required columns: {', '.join(missing)}")
     columns = []
     for field in fields:
         path = f"{prefix}{field.name}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 import iceberg_spark as ice
@@ -452,3 +453,22 @@ def _case_told_apart(spark: Any) -> Iterator[None]:
 
 def _runner(spark: Any) -> Callable[[str], list[tuple[Any, ...]]]:
     return lambda text: rows(ice.sql(spark, text))
+
+
+def test_values_of_another_type_are_refused_as_spark_refuses_them(
+    enabled: Callable[..., list[tuple[Any, ...]]],
+) -> None:
+    run = enabled
+    run("CREATE TABLE st.d.typed (id bigint, n int)")
+    run("INSERT INTO st.d.typed VALUES (1, 1)")
+    for text in (
+        "INSERT INTO st.d.typed VALUES (1, 'a')",
+        "UPDATE st.d.typed SET n = 'a'",
+        """MERGE INTO st.d.typed t USING (SELECT 1L AS id, 'a' AS n) s ON t.id = s.id
+           WHEN MATCHED THEN UPDATE SET n = s.n""",
+    ):
+        with pytest.raises(AnalysisException, match='safely cast `n` "STRING" to "INT"') as bad:
+            run(text)
+        assert isinstance(bad.value, InvalidInputError)
+        condition = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"
+        assert (bad.value.getCondition(), bad.value.getSqlState()) == (condition, "KD000")

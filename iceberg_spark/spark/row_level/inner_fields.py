@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.errors import ExtraFieldsError, MissingFieldsError
 from iceberg_spark.spark.adapt.many_columns import by_position, plain, renamed
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spec.nearest import listed
@@ -53,13 +53,13 @@ def check_inner_names(rows: DataFrame, table_fields: Sequence[StructField]) -> N
     for path, row_type, kind, spelt in _structs_of(rows, table_fields):
         missing = [f"'{path}.{name}'" for name in _lacking(row_type, kind, spelt)]
         if missing:
-            raise InvalidSchemaError(
+            raise MissingFieldsError(
                 f"The rows lack the fields {listed(missing)}: they have {_names(row_type)} in "
                 f"'{path}'; give all of its fields, NULL where there is no value"
             )
         extra = [f"'{path}.{name}'" for name in _lacking(kind, row_type, spelt)]
         if extra:
-            raise InvalidSchemaError(
+            raise ExtraFieldsError(
                 f"The table has no fields {listed(extra)}: it has {_names(kind)} in '{path}'"
             )
 
@@ -131,7 +131,9 @@ def _named(row_type: DataType, table_type: DataType, path: str) -> DataType:
     match row_type, table_type:
         case StructType(), StructType():
             if len(row_type.fields) != len(table_type.fields):
-                raise InvalidSchemaError(
+                is_short = len(row_type.fields) < len(table_type.fields)
+                kind = MissingFieldsError if is_short else ExtraFieldsError
+                raise kind(
                     f"Column '{path}' has the fields {_names(table_type)} in the table, and the "
                     f"rows have {_names(row_type)} there; fields are matched by position"
                 )

@@ -20,7 +20,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import (
+    MergeCardinalityError,
+)
 from iceberg_spark.read.older_deletes import NewDeletes
 from iceberg_spark.row_level.position_deletes import DeletesWriter, deletes_context
 from iceberg_spark.scan.task import FileScanTask
@@ -174,9 +176,9 @@ def _numbers(targets: Mapping[str, FileScanTask], granularity: str) -> dict[str,
     }
 
 
-def twice_error(path: str, position: int) -> InvalidInputError:
+def twice_error(path: str, position: int) -> MergeCardinalityError:
     """Return the error of a target row that more than one source row matches."""
-    return InvalidInputError(
+    return MergeCardinalityError(
         f"The row at position {position} of {path} is matched by more than one row of the source: "
         "make the source's keys unique, or ON more precise"
     )

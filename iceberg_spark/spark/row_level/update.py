@@ -198,7 +198,7 @@ class _Update:
         # Values are worked out for matching rows only: elsewhere they might overflow.
         matches = sf.col(MATCHES)
         values = [sf.when(matches, self.values.value(name, target)) for name in assigned]
-        new = {name: f"new {name}" for name in assigned}
+        new = {name: f"{name} of clause 1" for name in assigned}  # as in a MERGE, for errors
         of_table = [plain(place) for place in range(len(names))]
         hit = rows.select("*", *values)
         labelled = renamed(hit, [*of_table, "matches", *new.values()])
