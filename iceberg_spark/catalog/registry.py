@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 
-from iceberg_spark.catalog.by_pyiceberg.amazons_catalogs import (
+from iceberg_spark.catalog.aws.catalogs import (
     dynamodb_catalog,
     glue_catalog,
     no_bigquery_catalog,

@@ -16,9 +16,9 @@ from tenacity import nap
 
 import iceberg_spark as ice
 from iceberg_spark import TableCatalog
-from iceberg_spark.catalog.by_pyiceberg import glue_pointers
-from iceberg_spark.catalog.by_pyiceberg.amazons_catalogs import dynamodb_catalog, glue_catalog
-from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours
+from iceberg_spark.catalog.aws import glue_pointers
+from iceberg_spark.catalog.aws.aws_errors import as_ours
+from iceberg_spark.catalog.aws.catalogs import dynamodb_catalog, glue_catalog
 from iceberg_spark.errors import (
     CommitFailedException,
     ForbiddenError,

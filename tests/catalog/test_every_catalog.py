@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iceberg_spark.catalog.by_pyiceberg.amazons_catalogs import dynamodb_catalog, glue_catalog
+from iceberg_spark.catalog.aws.catalogs import dynamodb_catalog, glue_catalog
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.hive.hive_catalog import hive_catalog

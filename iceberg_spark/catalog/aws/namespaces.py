@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
-from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours
+from iceberg_spark.catalog.aws.aws_errors import as_ours
 from iceberg_spark.catalog.catalog import LoadedTable, Name
 from iceberg_spark.catalog.metadata_file import load_version
 from iceberg_spark.catalog.table_name import has_two_parts

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from iceberg_spark.catalog.by_pyiceberg.dynamodb_pointers import DynamoDbCatalog
-from iceberg_spark.catalog.by_pyiceberg.glue_pointers import GlueCatalog
-from iceberg_spark.catalog.by_pyiceberg.namespaces import TheirNamespaces, Theirs
+from iceberg_spark.catalog.aws.dynamodb_pointers import DynamoDbCatalog
+from iceberg_spark.catalog.aws.glue_pointers import GlueCatalog
+from iceberg_spark.catalog.aws.namespaces import TheirNamespaces, Theirs
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io.numbers import number

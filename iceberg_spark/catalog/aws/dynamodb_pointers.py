@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours, botocore, code_of, is_final
-from iceberg_spark.catalog.by_pyiceberg.namespaces import (
+from iceberg_spark.catalog.aws.aws_errors import as_ours, botocore, code_of, is_final
+from iceberg_spark.catalog.aws.namespaces import (
     WAREHOUSE,
     Theirs,
     default_location,
