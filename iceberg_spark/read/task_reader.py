@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import batch_of
+from iceberg_spark.arrow.arrays import batch_of, struct_of
 from iceberg_spark.arrow.evolve import Constants, Evolution, evolution, needed_leaves
 from iceberg_spark.arrow.file_fields import (
     FileField,
@@ -21,7 +24,9 @@ from iceberg_spark.arrow.file_fields import (
     ids_by_position,
     ids_of,
 )
-from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
+from iceberg_spark.arrow.values import to_array, to_scalar
+from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.logic import field_ids
 from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, Bound
 from iceberg_spark.expr.row_filter import Mask as RowMask
@@ -29,16 +34,19 @@ from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.formats.data_file import DataFileReader, FileBatch, ReadRequest, check_counts
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.apply_deletes import deleted_rows
 from iceberg_spark.read.delete_cache import DeleteCache, process_cache
+from iceberg_spark.read.key_set import Mask
 from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
-from iceberg_spark.read.lineage import FileLineage
 from iceberg_spark.read.load_deletes import TaskDeletes, load_deletes
-from iceberg_spark.read.metadata_columns import constants
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec import name_mapping, reserved
 from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.transforms import IdentityTransform
+from iceberg_spark.spec.types import StringType, StructType
+
+Array: TypeAlias = Any  # pyarrow ships no types
 
 _COMPUTED = (reserved.POS_ID, reserved.DELETED_ID)
 
@@ -240,3 +248,90 @@ def _filtered(rows: pa.RecordBatch, selected: np.ndarray, count: int) -> pa.Reco
     if rows.num_columns:
         return rows.filter(pa.array(selected))
     return batch_of(count, (), rows.schema)
+
+
+def deleted_rows(
+    deletes: TaskDeletes, first_row: int, rows: int, columns: Mapping[int, pa.Array]
+) -> Mask | None:
+    """Return which of `rows` rows from position `first_row` on are deleted, None for none.
+
+    `columns` holds the key columns of the rows by field id.
+    """
+    deleted: Mask | None = deletes.positions.mask(first_row, rows)
+    for equality in deletes.equality:
+        matched = equality.deleted(columns)
+        if matched.any():
+            deleted = matched if deleted is None else deleted | matched
+    return deleted
+
+
+@dataclass(frozen=True, slots=True)
+class FileLineage:
+    """What rows of a data file inherit: ids from its first one on, and its sequence number."""
+
+    first_row_id: int | None
+    data_sequence_number: int
+
+    def of(self, field_id: int, own: Array, positions: npt.NDArray[np.int64]) -> Array:
+        """Return a lineage column of rows at some positions; `own` is what the file says of it.
+
+        In a file without a first row id both are null, whatever it says: it belongs to a snapshot
+        from before the table's upgrade.
+        """
+        if self.first_row_id is None:
+            return pa.nulls(len(positions), pa.int64())
+        if not own.null_count:
+            return own
+        if field_id == reserved.ROW_ID_ID:
+            return pc.coalesce(own, pa.array(positions + self.first_row_id))
+        return pc.fill_null(own, pa.scalar(self.data_sequence_number, pa.int64()))
+
+
+def constants(context: ScanContext, task: FileScanTask) -> dict[int, pa.Scalar]:
+    """Return values by field id that are the same for all rows of a task.
+
+    Identity partition values stand for columns that the file lacks (specification, "Column
+    Projection"); metadata columns are there only where they are asked for. Raises
+    CorruptFileError for a task of a spec that the table does not have.
+    """
+    spec = context.specs.get(task.spec_id)
+    if spec is None:
+        raise CorruptFileError(
+            f"{task.file_path} has partition spec {task.spec_id}, which the table does not have"
+        )
+    values = identity_values(context, spec, task.partition)
+    for field in context.read_schema.fields:
+        match field.field_id:
+            case reserved.FILE_ID:
+                values[field.field_id] = to_scalar(StringType(), task.file_path)
+            case reserved.SPEC_ID_ID:
+                values[field.field_id] = to_scalar(field.field_type, task.spec_id)
+            case reserved.PARTITION_ID if isinstance(field.field_type, StructType):
+                values[field.field_id] = partition_value(field.field_type, spec, task.partition)
+            case _:
+                pass
+    return values
+
+
+def identity_values(
+    context: ScanContext, spec: PartitionSpec, partition: tuple[Any, ...]
+) -> dict[int, pa.Scalar]:
+    """Return the partition values of identity fields by the id of their source column."""
+    values: dict[int, pa.Scalar] = {}
+    for part, value in zip(spec.fields, partition, strict=True):
+        source = context.table_schema.get(part.source_id)
+        if source is None and context.dropped_fields is not None:
+            source = context.dropped_fields.get(part.source_id)
+        if source is not None and isinstance(part.transform, IdentityTransform):
+            values[part.source_id] = to_scalar(source.field_type, value)
+    return values
+
+
+def partition_value(kind: StructType, spec: PartitionSpec, partition: tuple[Any, ...]) -> pa.Scalar:
+    """Return a partition tuple as a value of the union of all specs; other specs' fields are null.
+
+    Source: Java's Partitioning.partitionType and PartitionUtil.coercePartition.
+    """
+    values = {part.field_id: value for part, value in zip(spec.fields, partition, strict=True)}
+    children = [to_array(f.field_type, [values.get(f.field_id)]) for f in kind.fields]
+    return struct_of(1, children, to_arrow_type(kind))[0]

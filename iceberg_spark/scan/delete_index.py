@@ -12,25 +12,31 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow import polars_threads
 from iceberg_spark.arrow.distinct import distinct
 from iceberg_spark.arrow.values import Side, bounds_array
 from iceberg_spark.errors import CorruptFileError, ValidationException
 from iceberg_spark.expr.stats import Statistic
+from iceberg_spark.lazy import LazyModule
 from iceberg_spark.manifest.delete_names import is_vector
 from iceberg_spark.manifest.entries import known_value
 from iceberg_spark.scan.column_stats import map_values, stats_table
 from iceberg_spark.scan.delete_pairs import Mask, PairPruning, Pairs, Rows, pair_pruning
-from iceberg_spark.scan.delete_scope import Scope, scope
+from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.partition_codes import NOT_THERE, PartitionCodes, partition_codes
-from iceberg_spark.scan.path_numbers import PathNumbers, path_numbers
 from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
 from iceberg_spark.spec.types import IcebergType, LongType, StringType
+
+pl = LazyModule("polars")
+
+Hashes = npt.NDArray[np.uint64]
 
 _PLAIN = (
     "content",
@@ -321,6 +327,124 @@ def _lists(rows: int, all_pairs: Sequence[Pairs]) -> Any:
     return pa.ListArray.from_arrays(
         pa.array(offsets), pa.array(deletes[order].astype(np.int32), pa.int32())
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Delete files sorted by group (a data file, a partition, everything), then sequence number.
+
+    The deletes of a data file are a range of a scope, found by binary search for all data files
+    at once.
+    """
+
+    keys: Rows  # group * (number of distinct sequences + 1) + rank of the sequence, ascending
+    rows: Rows  # the delete files in that order
+    sequences: Rows  # distinct, ascending
+    strict: bool  # True: they apply to older data files only, not to those of the same commit
+
+    def candidates(self, groups: Rows, sequences: Rows) -> Iterator[Pairs]:
+        """Yield which deletes apply by group and sequence, in blocks of bounded size.
+
+        `groups` and `sequences` have one value per data file; a negative group has no deletes.
+        """
+        if len(self.rows) == 0:
+            return
+        # Deletes of group 0 at sequences 3 and 5, of group 1 at 5: `sequences` is [3, 5], a group
+        # spans 3 keys, `keys` are [0, 1, 4]. A data file of group 0 and sequence 3 begins at rank 1
+        # where the scope is strict (keys from 1 on and below 3: the delete at 5), else at rank 0.
+        span = len(self.sequences) + 1
+        rank = np.searchsorted(self.sequences, sequences, "right" if self.strict else "left")
+        begin = np.searchsorted(self.keys, groups * span + rank)
+        end = np.searchsorted(self.keys, (groups + 1) * span)
+        count = np.where(groups < 0, 0, end - begin)
+        total = np.cumsum(count)
+        first = 0
+        while first < len(count):
+            before = total[first - 1] if first else 0
+            last = max(
+                first + 1, int(np.searchsorted(total, before + PLANNING.pairs_at_once, "right"))
+            )
+            yield self._expand(first, begin[first:last], count[first:last])
+            first = last
+
+    def _expand(self, first: int, begin: Rows, count: Rows) -> Pairs:
+        # Begins [1, 0] and counts [1, 2] give the indices 1 | 0, 1: each data file's count restarts
+        # at its begin, so the counts before it ([0 | 1, 1]) are subtracted from 0, 1, 2.
+        data = np.repeat(np.arange(first, first + len(count), dtype=np.int64), count)
+        skipped = np.repeat(np.cumsum(count) - count, count)
+        indices = np.arange(len(data)) - skipped + np.repeat(begin, count)
+        return Pairs(data, self.rows[indices])
+
+
+def scope(chosen: Mask, groups: Rows, sequences: Rows, *, strict: bool) -> Scope:
+    """Return the scope of the chosen delete files; `groups` and `sequences` are of all of them."""
+    rows = np.flatnonzero(chosen)
+    distinct_sequences = distinct(sequences[rows])
+    keys = groups[rows] * (len(distinct_sequences) + 1) + np.searchsorted(
+        distinct_sequences, sequences[rows]
+    )
+    order = np.argsort(keys, kind="stable")
+    return Scope(keys[order], rows[order], distinct_sequences, strict)
+
+
+@dataclass(frozen=True, slots=True)
+class PathNumbers:
+    """The distinct paths that deletes refer to; `hashes` ascend, `order` has their indices.
+
+    Arrow's `index_in` hashes its value set again on each call, which for 200,000 deletion vectors
+    took half of the planning. Here hashes are computed once, and matches are compared as texts.
+    Without hashes (few paths, or after a fork) Arrow looks them up.
+    """
+
+    paths: Any
+    hashes: Hashes | None = None
+    order: Rows | None = None
+
+    def of(self, paths: Any) -> Rows:
+        """Return the number of each path, NOT_THERE for others and null."""
+        if self.hashes is None or self.order is None:
+            return _codes(pc.index_in(paths, value_set=self.paths))
+        array = paths.combine_chunks() if isinstance(paths, pa.ChunkedArray) else paths
+        codes = np.full(len(array), NOT_THERE, np.int64)
+        hashes = _hashes(array)
+        indices = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        met = np.flatnonzero(self.hashes[indices] == hashes)
+        candidates = self.order[indices[met]]
+        same = pc.equal(array.take(pa.array(met)), self.paths.take(pa.array(candidates)))
+        mask = pc.fill_null(same, False).to_numpy(zero_copy_only=False)
+        codes[met[mask]] = candidates[mask]
+        return codes
+
+
+def path_numbers(paths: Any) -> tuple[PathNumbers, Rows]:
+    """Number the distinct paths of a column; returns the number of each row, NOT_THERE for null."""
+    valid = paths.is_valid()
+    present = paths if not paths.null_count else paths.filter(valid)
+    if len(present) < PLANNING.hashed_paths or polars_threads.are_lost():
+        return _by_arrow(paths)
+    hashes = _hashes(present)
+    order = np.argsort(hashes)
+    ascending = hashes[order]
+    if np.any(ascending[1:] == ascending[:-1]):  # a repeated path, or a hash collision
+        return _by_arrow(paths)
+    codes = np.full(len(paths), NOT_THERE, np.int64)
+    codes[valid.to_numpy(zero_copy_only=False)] = np.arange(len(present))
+    return PathNumbers(present, ascending, order), codes
+
+
+def _by_arrow(paths: Any) -> tuple[PathNumbers, Rows]:
+    encoded = paths.dictionary_encode()
+    return PathNumbers(encoded.dictionary), _codes(encoded.indices)
+
+
+def _hashes(paths: Any) -> Hashes:
+    hashes: Hashes = pl.from_arrow(paths).hash().to_numpy()
+    return hashes
+
+
+def _codes(places: Any) -> Rows:
+    codes: Rows = pc.fill_null(places, NOT_THERE).to_numpy().astype(np.int64)
+    return codes
 
 
 _NO_ROWS = np.zeros(0, np.int64)

@@ -7,10 +7,10 @@ one of them landed. Before a request is sent again and after each refusal that i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from tenacity import (
     RetryError,
@@ -30,11 +30,8 @@ from iceberg_spark.catalog.rest.answers import (
     NotSentError,
 )
 from iceberg_spark.catalog.rest.changes import change_request, is_asked_back
-from iceberg_spark.catalog.rest.landed import can_tell, has_landed
-from iceberg_spark.catalog.rest.numbered import updates_of
 from iceberg_spark.catalog.rest.paths import COMMIT, COMMIT_TABLES, table_node
 from iceberg_spark.catalog.rest.patience import BusyError, Patience
-from iceberg_spark.catalog.rest.refs import refs_of, refuse_refs
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.tables import metadata_of
 from iceberg_spark.catalog.rest.transport import Request
@@ -49,14 +46,29 @@ from iceberg_spark.errors import (
     UnauthorizedError,
     UnsupportedError,
 )
+from iceberg_spark.spec import updates as u
+from iceberg_spark.spec.apply_definitions import same_schema, same_spec
 from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.rest_json import requirement_to_json
+from iceberg_spark.spec.rest_json import requirement_to_json, update_to_json
+from iceberg_spark.spec.snapshot import MAIN_BRANCH
+from iceberg_spark.spec.sort import SortOrder
 from iceberg_spark.spec.updates import (
+    AddPartitionSpec,
+    AddSchema,
     AddSnapshot,
+    AddSortOrder,
     AssignUuid,
+    RemoveSnapshotRef,
+    SetSnapshotRef,
     TableUpdate,
 )
+
+T = TypeVar("T")
+
+IS_NESSIE = "nessie.is-nessie-catalog"
+"""What Nessie's configuration says of itself. It has branches of the whole catalog, says yes to one
+of a table, and puts the rows that were meant for that into the table's main branch."""
 
 _TRIES = 4
 _PATIENCE_S = 300.0
@@ -318,3 +330,172 @@ def _own(change: TableChange) -> tuple[TableUpdate, ...]:
     return tuple(
         update for update in change.updates if isinstance(update, AddSnapshot | AssignUuid)
     )
+
+
+def refs_of(change: TableChange) -> set[str]:
+    """Return the branches and tags that a commit sets, and leaves."""
+    names: set[str] = set()
+    for update in change.updates:
+        match update:
+            case SetSnapshotRef(ref_name=name):
+                names.add(name)
+            case RemoveSnapshotRef(ref_name=name):
+                names.discard(name)
+            case _:
+                continue
+    return names
+
+
+def refuse_refs(config: Mapping[str, str], changes: Iterable[TableChange], shown: str) -> None:
+    """Refuse branches and tags of tables before anything is sent to a server that keeps none."""
+    names = sorted({name for change in changes for name in refs_of(change)} - {MAIN_BRANCH})
+    if names and config.get(IS_NESSIE, "").lower() == "true":
+        raise UnsupportedError(
+            f"Nessie keeps no branch or tag {', '.join(names)} for {shown} alone: its branches are "
+            "of the whole catalog. Make one there and name it by the catalog's property 'prefix'"
+        )
+
+
+def updates_of(change: TableChange) -> Iterator[dict[str, Any]]:
+    """Yield a commit's updates as JSON: new schemas, specs and orders have explicit ids.
+
+    Java does the same. Servers built on it assign the ids themselves; others (Nessie) use those of
+    the request, and refuse an existing one. Some insist on the highest column id, which is optional
+    and deprecated in the specification. Updates of a creation have the ids of the staged table.
+    """
+    base = change.base.metadata if change.base else None
+    highest = base.last_column_id if base else 0
+    schemas = dict(base.schemas) if base else {}
+    specs = dict(base.partition_specs) if base else {}
+    orders = dict(base.sort_orders) if base else {}
+    for update in change.updates:
+        node = update_to_json(update)
+        match update:
+            case AddSchema(schema=schema):
+                highest = max(highest, schema.highest_field_id)
+                node["last-column-id"] = highest
+                if base is not None:
+                    node["schema"]["schema-id"] = _id(schemas, schema, same_schema, 0)
+            case AddPartitionSpec(spec=spec) if base is not None:
+                node["spec"]["spec-id"] = _id(specs, spec, same_spec, 0)
+            case AddSortOrder(sort_order=order) if base is not None and order.fields:
+                node["sort-order"]["order-id"] = _id(orders, order, _same_order, 1)
+        yield node
+
+
+def _same_order(order: SortOrder, other: SortOrder) -> bool:
+    return order.fields == other.fields
+
+
+def _id(numbered: dict[int, T], new: T, is_same: Callable[[T, T], bool], first: int) -> int:
+    """Return the id of what is there already, or the next one, under which it is from now on."""
+    for number, existing in numbered.items():
+        if is_same(existing, new):
+            return number
+    number = max((*numbered, first - 1)) + 1
+    numbered[number] = new
+    return number
+
+
+def has_landed(metadata: TableMetadata, updates: Iterable[u.TableUpdate]) -> bool:
+    """Return whether a table has all of a commit's updates.
+
+    A snapshot's id and a table's uuid are the commit's own, so they are proof; what has neither
+    is known by its effect, which cannot be told from another commit's of the same effect.
+    """
+    every = tuple(updates)
+    proof = [update for update in every if isinstance(update, u.AddSnapshot | u.AssignUuid)]
+    return all(_is_there(metadata, update) for update in proof or every)
+
+
+def can_tell(base: TableMetadata, now: TableMetadata, updates: Iterable[u.TableUpdate]) -> bool:
+    """Return whether a commit whose snapshots a table lacks can't have landed before.
+
+    Some servers show the newest snapshot only, without its parent (Nessie), and others expire:
+    ours is known not to have been there where all that came after the base are shown. Commits
+    without snapshots are known by their effects.
+    """
+    every = tuple(updates)
+    if not any(isinstance(update, u.AddSnapshot) for update in every):
+        return True
+    if now.last_sequence_number > 0:  # each snapshot takes the next number
+        before = base.last_sequence_number
+        shown = [
+            snapshot for snapshot in now.snapshots.values() if snapshot.sequence_number > before
+        ]
+        return len(shown) == now.last_sequence_number - before
+    moved = [update.ref_name for update in every if isinstance(update, u.SetSnapshotRef)]
+    return bool(moved) and all(_shows_all(base, now, name) for name in moved)
+
+
+def _shows_all(base: TableMetadata, now: TableMetadata, branch: str) -> bool:
+    """Return whether the parents of a branch's head lead to that of the base."""
+    start = base.refs[branch].snapshot_id if branch in base.refs else None
+    snapshot_id = now.refs[branch].snapshot_id if branch in now.refs else None
+    for _ in range(len(now.snapshots) + 1):
+        if snapshot_id == start:
+            return True
+        if snapshot_id is None or snapshot_id not in now.snapshots:
+            return False
+        snapshot_id = now.snapshots[snapshot_id].parent_snapshot_id
+    return False
+
+
+def _is_there(metadata: TableMetadata, update: u.TableUpdate) -> bool:  # noqa: C901, PLR0912 (a case an update)
+    match update:
+        case u.AssignUuid(uuid=uuid):
+            return metadata.table_uuid.lower() == uuid.lower()
+        case u.AddSnapshot(snapshot=snapshot):
+            return snapshot.snapshot_id in metadata.snapshots
+        case u.SetSnapshotRef(ref_name=name, ref=ref):
+            return metadata.refs.get(name) == ref
+        case u.RemoveSnapshotRef(ref_name=name):
+            return name not in metadata.refs
+        case u.RemoveSnapshots(snapshot_ids=ids):
+            return not any(snapshot_id in metadata.snapshots for snapshot_id in ids)
+        case u.SetProperties(updates=properties):
+            return all(metadata.properties.get(k) == v for k, v in properties.items())
+        case u.RemoveProperties(removals=names):
+            return not any(name in metadata.properties for name in names)
+        case u.SetLocation(location=location):
+            return metadata.location.rstrip("/") == location.rstrip("/")
+        case u.UpgradeFormatVersion(format_version=version):
+            return metadata.format_version >= version
+        case u.AddSchema(schema=schema):
+            return any(schema.fields == existing.fields for existing in metadata.schemas.values())
+        case u.AddPartitionSpec(spec=spec):
+            return any(
+                spec.fields == existing.fields for existing in metadata.partition_specs.values()
+            )
+        case u.AddSortOrder(sort_order=order):
+            return any(
+                order.fields == existing.fields for existing in metadata.sort_orders.values()
+            )
+        case u.SetCurrentSchema(schema_id=expected_id):
+            return expected_id in (u.LAST_ADDED, metadata.current_schema_id)
+        case u.SetDefaultSpec(spec_id=expected_id):
+            return expected_id in (u.LAST_ADDED, metadata.default_spec_id)
+        case u.SetDefaultSortOrder(sort_order_id=expected_id):
+            return expected_id in (u.LAST_ADDED, metadata.default_sort_order_id)
+        case u.RemoveSchemas(schema_ids=ids):
+            return not any(schema_id in metadata.schemas for schema_id in ids)
+        case u.RemovePartitionSpecs(spec_ids=ids):
+            return not any(spec_id in metadata.partition_specs for spec_id in ids)
+        case _:
+            return _has_statistics(metadata, update)
+
+
+def _has_statistics(metadata: TableMetadata, update: u.TableUpdate) -> bool:
+    files = metadata.statistics
+    partitions = metadata.partition_statistics
+    match update:
+        case u.SetStatistics(statistics=expected):
+            return dict(expected) in map(dict, files)
+        case u.SetPartitionStatistics(partition_statistics=expected):
+            return dict(expected) in map(dict, partitions)
+        case u.RemoveStatistics(snapshot_id=gone):
+            return all(file["snapshot-id"] != gone for file in files)
+        case u.RemovePartitionStatistics(snapshot_id=gone):
+            return all(file["snapshot-id"] != gone for file in partitions)
+        case _:
+            return False

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from iceberg_spark.errors import CorruptFileError, ValidationException
-from iceberg_spark.scan import delete_scope
+from iceberg_spark.scan import delete_index as module
 from iceberg_spark.scan.delete_index import DeleteIndex, delete_index
 from iceberg_spark.spec.partition import UNPARTITIONED, PartitionSpec
 from iceberg_spark.spec.transform_text import parse_partition_spec
@@ -299,7 +299,7 @@ def test_candidates_come_in_blocks_of_bounded_size(monkeypatch: pytest.MonkeyPat
     deletes = index(*(equality(f"e{number}", [ID], number + 2) for number in range(7)))
     files = [data(f"f{number}", number + 1) for number in range(9)]
     whole = found(deletes, *files)
-    set_limits(monkeypatch, delete_scope, "PLANNING", pairs_at_once=5)
+    set_limits(monkeypatch, module, "PLANNING", pairs_at_once=5)
     assert found(deletes, *files) == whole
     assert [len(names) for names in whole] == [7, 6, 5, 4, 3, 2, 1, 0, 0]
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from iceberg_spark.arrow import polars_threads
-from iceberg_spark.scan import path_numbers as module
-from iceberg_spark.scan.path_numbers import path_numbers
+from iceberg_spark.scan import delete_index as module
+from iceberg_spark.scan.delete_index import path_numbers
 
 PATHS = [f"s3://b/t/data/{number}.parquet" for number in range(50)]
 ASKED = pa.chunked_array([[None, PATHS[7], "", PATHS[49]], ["s3://b", PATHS[0]]], pa.string())

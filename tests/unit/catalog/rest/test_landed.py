@@ -2,7 +2,7 @@
 
 import pytest
 
-from iceberg_spark.catalog.rest.landed import has_landed
+from iceberg_spark.catalog.rest.commit import has_landed
 from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.new_table import new_metadata

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable, TableChange
-from iceberg_spark.catalog.rest.numbered import updates_of
+from iceberg_spark.catalog.rest.commit import updates_of
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_updates import apply

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from iceberg_spark import Table
-from iceberg_spark.catalog.rest.landed import can_tell
+from iceberg_spark.catalog.rest.commit import can_tell
 from iceberg_spark.errors import CommitStateUnknownException, UnsupportedError
 from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_updates import apply
