@@ -11,7 +11,7 @@ from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.maintenance.compaction import CompactionWork, WrittenGroup, WrittenPiece
 from iceberg_spark.maintenance.row_runs import positions_in
-from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.scan.planned_files import scanned
 from iceberg_spark.spec.data_file import DataFile

@@ -19,7 +19,7 @@ from iceberg_spark.commits.replace_deletes import ReplaceDeletes
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list
-from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.read.older_deletes import NewDeletes, by_position, merged, of_one_file
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.read.task_reader import read_task

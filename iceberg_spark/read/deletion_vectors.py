@@ -19,7 +19,7 @@ from iceberg_spark.formats.puffin.read_puffin import read_range, read_short_foot
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import same_file
 from iceberg_spark.io.servers import stored_at
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 
 _BYTES_OF_BLOB = 1000
@@ -32,7 +32,7 @@ _BARE = 0
 
 
 def load_vector(
-    io: FileIO, file: DeleteFile, task: FileScanTask, cache: DeleteCache
+    io: FileIO, file: DeleteFile, task: FileScanTask, cache: BoundedCache
 ) -> PositionSet:
     """Return the rows of a task's data file that its deletion vector deletes.
 
@@ -69,10 +69,10 @@ def vector_positions(io: FileIO, file: DeleteFile) -> Iterator[Positions]:
 
 def read_vector(io: FileIO, file: DeleteFile) -> PositionSet:
     """Return the positions of a vector, past its data file's end too. Raises as `load_vector`."""
-    return _read(io, file, _ANY_ROWS, DeleteCache(0))
+    return _read(io, file, _ANY_ROWS, BoundedCache(0))
 
 
-def _read(io: FileIO, file: DeleteFile, rows: int, cache: DeleteCache) -> PositionSet:
+def _read(io: FileIO, file: DeleteFile, rows: int, cache: BoundedCache) -> PositionSet:
     path, offset, size = file.file_path, file.content_offset, file.content_size_in_bytes
     where = f"The deletion vector of {file.referenced_data_file} in {path} at byte {offset}"
     if offset is None or size is None:
@@ -89,7 +89,7 @@ def _run(
     footer: PuffinFile | None,
     path: str,
     blob_range: tuple[int, int],
-    cache: DeleteCache,
+    cache: BoundedCache,
 ) -> tuple[int, bytes]:
     """Return the bytes around a blob, and where they start: its small neighbours are there too.
 
@@ -129,7 +129,7 @@ def _runs(footer: PuffinFile) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _footer(io: FileIO, file: DeleteFile, cache: DeleteCache) -> PuffinFile | None:
+def _footer(io: FileIO, file: DeleteFile, cache: BoundedCache) -> PuffinFile | None:
     """Return what a Puffin file says of its blobs, None where that takes more than one read."""
 
     def load() -> tuple[tuple[PuffinFile | None], int]:

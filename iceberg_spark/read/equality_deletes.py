@@ -15,7 +15,7 @@ from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.servers import stored_at
 from iceberg_spark.io.spill_folder import SpillFolder
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.key_set import HashedKeys, KeySet, Mask, NumberKeys, key_set
 from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.read.projected_rows import projected_rows
@@ -81,7 +81,7 @@ def load_equality_deletes(
     files: Sequence[DeleteFile],
     keys: tuple[LeafColumn, ...],
     names: Mapping[Path, int],
-    cache: DeleteCache,
+    cache: BoundedCache,
 ) -> EqualityDeletes:
     """Return the keys of delete files that all have the key columns `keys`.
 

@@ -8,14 +8,14 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.joined_keys import keys_of, with_keys
 from iceberg_spark.read.limits import JOINS
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spec import types as t
 
-_joined = DeleteCache(JOINS.kept_bytes)
+_joined = BoundedCache(JOINS.kept_bytes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

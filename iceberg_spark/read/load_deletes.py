@@ -10,7 +10,7 @@ from iceberg_spark.arrow.file_fields import Path
 from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.equality_deletes import (
     EqualityDeletes,
     groups_by_keys,
@@ -41,7 +41,7 @@ def load_deletes(
     io: FileIO,
     task: FileScanTask,
     names: Mapping[Path, int],
-    cache: DeleteCache,
+    cache: BoundedCache,
 ) -> TaskDeletes:
     """Decode the delete files of a task; which of them apply is the planner's matter.
 

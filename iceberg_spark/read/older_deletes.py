@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import same_file
-from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent

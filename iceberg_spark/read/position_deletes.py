@@ -20,7 +20,7 @@ from iceberg_spark.expr.nodes import BoundReference, In
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import normalise
 from iceberg_spark.io.servers import stored_at
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.deletion_vectors import load_vector
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
@@ -64,7 +64,7 @@ class PositionDeletes:
 
 
 def deleted_positions(
-    io: FileIO, task: FileScanTask, files: Iterable[DeleteFile], cache: DeleteCache
+    io: FileIO, task: FileScanTask, files: Iterable[DeleteFile], cache: BoundedCache
 ) -> PositionSet:
     """Return the positions that delete files and vectors delete in a task's data file.
 
@@ -78,7 +78,7 @@ def deleted_positions(
     )
 
 
-def _load(io: FileIO, file: DeleteFile, data_path: str, cache: DeleteCache) -> PositionDeletes:
+def _load(io: FileIO, file: DeleteFile, data_path: str, cache: BoundedCache) -> PositionDeletes:
     """Decode a delete file once for all its data files, or one too large for this one only."""
     shared = file.record_count * _ENTRY_BYTES <= cache.capacity // 2
     only = None if shared else data_path

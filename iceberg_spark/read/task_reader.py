@@ -34,7 +34,7 @@ from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.formats.data_file import DataFileReader, FileBatch, ReadRequest, check_counts
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.delete_cache import DeleteCache, process_cache
+from iceberg_spark.read.bounded_cache import BoundedCache, process_cache
 from iceberg_spark.read.key_set import Mask
 from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
 from iceberg_spark.read.load_deletes import TaskDeletes, load_deletes
@@ -52,7 +52,7 @@ _COMPUTED = (reserved.POS_ID, reserved.DELETED_ID)
 
 
 def read_task(
-    context: ScanContext, io: FileIO, task: FileScanTask, cache: DeleteCache | None = None
+    context: ScanContext, io: FileIO, task: FileScanTask, cache: BoundedCache | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the task's live rows that match its residual, in the file's order.
 

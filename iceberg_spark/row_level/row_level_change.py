@@ -13,7 +13,7 @@ from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.row_level.merged_vectors import VectorMerger
 from iceberg_spark.row_level.target_files import Target, TargetOptions

@@ -24,7 +24,7 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.cache import MANIFEST_CACHE
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context
@@ -95,7 +95,7 @@ def read_table(folder: Path, _name: str) -> None:
     context = scan_context(metadata, filtered or ScanRequest())
     planned = plan(metadata, io, context)
     for task in planned:
-        for batch in read_task(context, io, task, DeleteCache(10**8)):
+        for batch in read_task(context, io, task, BoundedCache(10**8)):
             batch.validate(full=True)
     loaded = LoadedTable("/t", metadata, found.metadata_location, io)
     for name in MetadataTable:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.parse import parse_predicate
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema
@@ -93,11 +93,11 @@ def test_live_rows_are_those_that_no_delete_names(
         residual = ALWAYS_TRUE if text is None else bind(TABLE, parse_predicate(text))
         one = task(data, file_format, delete_files=tuple(deletes), residual=residual)
         scan = context(TABLE, schema(ROW_NUMBER), batch_rows=batch_rows)
-        live = read(scan, one, DeleteCache(capacity)).column("n").to_pylist()
+        live = read(scan, one, BoundedCache(capacity)).column("n").to_pylist()
         marked = context(
             TABLE, Schema(ROW_NUMBER, reserved.DELETED, reserved.POS), batch_rows=batch_rows
         )
-        shown = read(marked, one, DeleteCache(capacity)).to_pylist()
+        shown = read(marked, one, BoundedCache(capacity)).to_pylist()
     matching = [row for row in numbered if FILTERS[text](row)]
     doomed = {row["n"] for row in numbered if is_deleted(row, row["n"], positions, sets)}
     assert live == [row["n"] for row in matching if row["n"] not in doomed]

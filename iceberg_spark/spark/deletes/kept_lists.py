@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
 from iceberg_spark.spark.deletes.limits import KEPT_LIST_BYTES
 
-_lists = DeleteCache(KEPT_LIST_BYTES)
+_lists = BoundedCache(KEPT_LIST_BYTES)
 
 
 def list_column(session: SparkSession, name: Hashable, values: Any) -> Column:

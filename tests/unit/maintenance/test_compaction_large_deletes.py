@@ -6,7 +6,7 @@ import pytest
 
 from iceberg_spark.io import spill_folder
 from iceberg_spark.read import task_reader
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from tests.unit.api.tables import make, rows
 
 
@@ -17,7 +17,7 @@ def test_keys_beyond_memory_go_to_disk_and_delete_their_rows(
     spilled = tmp_path / "spilled"
     spilled.mkdir()
     monkeypatch.setattr(spill_folder.tempfile, "tempdir", str(spilled))
-    monkeypatch.setattr(task_reader, "process_cache", lambda: DeleteCache(16_000))
+    monkeypatch.setattr(task_reader, "process_cache", lambda: BoundedCache(16_000))
     made: list[str] = []
     next_path = spill_folder.SpillFolder.next
 

@@ -18,7 +18,7 @@ from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.formats.puffin.deletion_vector import vector_blob
 from iceberg_spark.formats.puffin.write_puffin import write_puffin
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
@@ -175,10 +175,10 @@ def equality_deletes(
     return delete_file(made, DataFileContent.EQUALITY_DELETES, equality_ids=keys, **rest)
 
 
-def read(scan: ScanContext, one: FileScanTask, cache: DeleteCache | None = None) -> pa.Table:
+def read(scan: ScanContext, one: FileScanTask, cache: BoundedCache | None = None) -> pa.Table:
     """Read a task whole with a cache of its own; every batch has the promised schema."""
     expected = to_arrow(scan.read_schema)
-    batches = list(read_task(scan, IO, one, cache or DeleteCache()))
+    batches = list(read_task(scan, IO, one, cache or BoundedCache()))
     for batch in batches:
         batch.validate(full=True)
         assert batch.schema.equals(expected, check_metadata=True)

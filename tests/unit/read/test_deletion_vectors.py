@@ -10,7 +10,7 @@ import pytest
 from iceberg_spark.errors import CorruptFileError, NoSuchFileError
 from iceberg_spark.formats.puffin import read_puffin
 from iceberg_spark.read import deletion_vectors
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.deletion_vectors import load_vector
 from iceberg_spark.scan.task import DeleteFile
 from tests.builders import field, schema
@@ -25,7 +25,7 @@ def data(tmp_path: Path) -> str:
     return write(tmp_path / "data", TABLE, [{"id": i} for i in range(10)], row_group_size=4)
 
 
-def live(path: str, *deletes: DeleteFile, cache: DeleteCache | None = None) -> list[int]:
+def live(path: str, *deletes: DeleteFile, cache: BoundedCache | None = None) -> list[int]:
     found = read(context(TABLE), task(path, delete_files=deletes), cache)
     return found.column("id").to_pylist()
 
@@ -71,7 +71,7 @@ def test_vectors_that_java_reads_are_read(data: str, tmp_path: Path, deleted: li
 def test_vectors_of_one_file_are_kept_apart(tmp_path: Path):
     paths = [write(tmp_path / f"d{n}", TABLE, [{"id": i} for i in range(4)]) for n in range(3)]
     deletes = vectors(tmp_path / "v", {path: [n] for n, path in enumerate(paths)})
-    cache = DeleteCache()
+    cache = BoundedCache()
     for _ in range(2):
         found = [live(path, each, cache=cache) for path, each in zip(paths, deletes, strict=True)]
         assert found == [[1, 2, 3], [0, 2, 3], [0, 1, 3]]
@@ -181,7 +181,7 @@ def test_vectors_that_lie_together_are_read_at_once(
 ):
     set_limits(monkeypatch, deletion_vectors, "PUFFIN", run_bytes=run_bytes)
     wanted = {f"/d{number}": [number, number + 10] for number in range(5)}
-    io, cache = Counted(), DeleteCache(kept)
+    io, cache = Counted(), BoundedCache(kept)
     for path, file in zip(wanted, vectors(tmp_path / "v", wanted), strict=True):
         whole = replace(task(write(tmp_path / "x", TABLE, [{"id": 1}])), record_count=100)
         found = load_vector(io, file, replace(whole, file_path=path), cache)

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField
@@ -259,7 +259,7 @@ class TestSetsLargerThanTheCache:
             equality_deletes(tmp_path / "d1", keys, doomed[: len(doomed) // 3]),
             equality_deletes(tmp_path / "d2", keys, doomed[len(doomed) // 3 :]),
         ]
-        left = live(tmp_path, data, *halves, cache=DeleteCache(capacity))
+        left = live(tmp_path, data, *halves, cache=BoundedCache(capacity))
         assert left == [row["id"] for i, row in enumerate(data) if i % 7 and row["id"] is not None]
 
     def test_nothing_stays_on_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -267,14 +267,14 @@ class TestSetsLargerThanTheCache:
         spilled.mkdir()
         monkeypatch.setattr("tempfile.tempdir", str(spilled))
         deletes = equality_deletes(tmp_path / "d", schema(S), [{"s": f"s{i}"} for i in range(99)])
-        cache = DeleteCache(0)
+        cache = BoundedCache(0)
         assert live(tmp_path, rows((1, "s5", 0.0), (2, "x", 0.0)), deletes, cache=cache) == [2]
         assert list(spilled.iterdir()) == []
 
 
 def test_a_set_is_decoded_once_for_all_data_files(tmp_path: Path):
     deletes = equality_deletes(tmp_path / "d", schema(ID), [{"id": 2}])
-    cache = DeleteCache()
+    cache = BoundedCache()
     data = rows((1, "a", 0.0), (2, "b", 0.0))
     assert live(tmp_path, data, deletes, cache=cache) == [1]
     (tmp_path / "d").unlink()

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from iceberg_spark.errors import CorruptFileError, NoSuchFileError
-from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.schema import Schema
@@ -31,7 +31,7 @@ def data(tmp_path: Path) -> str:
     return write(tmp_path / "data", TABLE, [{"id": i} for i in range(10)], row_group_size=4)
 
 
-def live(path: str, *deletes, cache: DeleteCache | None = None) -> list[int]:
+def live(path: str, *deletes, cache: BoundedCache | None = None) -> list[int]:
     found = read(context(TABLE), task(path, delete_files=deletes), cache)
     return found.column("id").to_pylist()
 
@@ -113,10 +113,10 @@ class TestLargeDeleteFiles:
             described.total_compressed_size
         )
         path.write_bytes(content)
-        small = DeleteCache(5002 * 8)
+        small = BoundedCache(5002 * 8)
         assert live(data, deletes, cache=small) == [0, 1, 2, 4, 5, 6, 7, 9]
         with pytest.raises(CorruptFileError, match="d"):
-            live(data, deletes, cache=DeleteCache())
+            live(data, deletes, cache=BoundedCache())
 
     def test_the_rows_are_the_same_however_small_the_cache(self, data: str, tmp_path: Path):
         pairs = [(data, 3), ("/x", 1), (f"file:{data}", 5)]
@@ -124,14 +124,14 @@ class TestLargeDeleteFiles:
         expected = live(data, deletes)
         assert expected == [0, 1, 2, 4, 5, 6, 7, 8, 9]
         for capacity in (0, 1, 1000):
-            assert live(data, deletes, cache=DeleteCache(capacity)) == expected
+            assert live(data, deletes, cache=BoundedCache(capacity)) == expected
 
 
 def test_a_delete_file_is_decoded_once_for_all_its_data_files(tmp_path: Path):
     paths = [write(tmp_path / name, TABLE, [{"id": i} for i in range(3)]) for name in "ab"]
     where = tmp_path / "d"
     deletes = position_deletes(where, [(paths[0], 0), (paths[1], 2)])
-    cache = DeleteCache()
+    cache = BoundedCache()
     assert live(paths[0], deletes, cache=cache) == [1, 2]
     where.unlink()
     assert live(paths[1], deletes, cache=cache) == [0, 1]

@@ -3,10 +3,10 @@
 import pytest
 
 from iceberg_spark.errors import InvalidOptionError
-from iceberg_spark.read.delete_cache import (
+from iceberg_spark.read.bounded_cache import (
     CACHE_BYTES_VARIABLE,
     DEFAULT_CACHE_BYTES,
-    DeleteCache,
+    BoundedCache,
     process_cache,
 )
 
@@ -18,7 +18,7 @@ def _fresh_process_cache():
     process_cache.cache_clear()
 
 
-def ask(cache: DeleteCache, key: str, size: int, loads: list[str]) -> str:
+def ask(cache: BoundedCache, key: str, size: int, loads: list[str]) -> str:
     def load() -> tuple[str, int]:
         loads.append(key)
         return key.upper(), size
@@ -27,14 +27,14 @@ def ask(cache: DeleteCache, key: str, size: int, loads: list[str]) -> str:
 
 
 def test_a_value_is_loaded_once():
-    cache, loads = DeleteCache(100), []
+    cache, loads = BoundedCache(100), []
     assert [ask(cache, "a", 10, loads) for _ in range(3)] == ["A", "A", "A"]
     assert loads == ["a"]
     assert cache.held_bytes == 10
 
 
 def test_the_least_recently_used_value_goes_first():
-    cache, loads = DeleteCache(100), []
+    cache, loads = BoundedCache(100), []
     for key in "abab":
         ask(cache, key, 40, loads)
     ask(cache, "a", 40, loads)
@@ -46,7 +46,7 @@ def test_the_least_recently_used_value_goes_first():
 
 
 def test_a_value_larger_than_the_cache_is_not_kept_and_drives_nothing_out():
-    cache, loads = DeleteCache(100), []
+    cache, loads = BoundedCache(100), []
     ask(cache, "a", 60, loads)
     assert ask(cache, "big", 101, loads) == "BIG"
     ask(cache, "a", 60, loads)

@@ -1,4 +1,4 @@
-"""Decoded deletes, footers and other finds of a process, kept up to a number of bytes."""
+"""A cache bounded in bytes: decoded deletes, footers and other values of a process."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CACHE_BYTES_VARIABLE = "ICEBERG_SPARK_DELETE_CACHE_BYTES"
 DEFAULT_CACHE_BYTES = 256 * 1024 * 1024
 
 
-class DeleteCache:
-    """Values by key, the least recently used ones forgotten first.
+class BoundedCache:
+    """Values by key; the least recently used ones are evicted first.
 
     Files never change once written, so a key that holds the path never goes stale. Safe
     to use from several threads; two of them may decode the same file at once, one result stays.
@@ -58,7 +58,7 @@ class DeleteCache:
 
 
 @lru_cache(maxsize=1)
-def process_cache() -> DeleteCache:
+def process_cache() -> BoundedCache:
     """Return the one cache of this process; its capacity is read from the environment once.
 
     Raises InvalidOptionError where the variable is no number of bytes.
@@ -70,4 +70,4 @@ def process_cache() -> DeleteCache:
         raise InvalidOptionError(
             f"The environment variable {CACHE_BYTES_VARIABLE} is {text!r}; give a number of bytes"
         ) from cause
-    return DeleteCache(max(capacity, 0))
+    return BoundedCache(max(capacity, 0))
