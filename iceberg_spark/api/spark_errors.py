@@ -84,7 +84,11 @@ _CLAUSE = re.compile(r" of clause \d+(?=`)")
 
 
 def raising_spark_errors(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return a function whose errors are PySpark's, too; their tracebacks start here."""
+    """Return a function whose errors are PySpark's, too; their tracebacks start here.
+
+    Spark's errors about the statement have no frames of PySpark's and of this library either: they
+    are longer than the message, and the message has the position.
+    """
 
     @wraps(function)
     def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -93,11 +97,13 @@ def raising_spark_errors(function: Callable[Parameters, Result]) -> Callable[Par
         except IcebergError as error:
             if isinstance(error, PySparkException):
                 raise
-            raise spark_error(error) from error.__cause__
-        except PySparkException as error:
+            cause = None if isinstance(error.__cause__, AnalysisException) else error.__cause__
+            raise spark_error(error) from cause
+        except AnalysisException as error:
             if error.getCondition() != _COLUMN_TYPE:
-                raise
-            raise spark_error(IncompatibleTypeError(_store_text(str(error)))) from None
+                raise error.with_traceback(None)  # noqa: B904 - the same error
+            line = str(error).partition("\n")[0]  # over Connect frames of the server follow
+            raise spark_error(IncompatibleTypeError(_store_text(line))) from None
 
     return run
 

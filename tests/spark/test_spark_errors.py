@@ -121,10 +121,21 @@ def test_functions_of_the_library_raise_its_own_errors(enabled: SparkSession) ->
     assert not isinstance(caught.value, AnalysisException)
 
 
-def test_a_traceback_starts_at_the_hook(enabled: SparkSession) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM e.d.nothing",
+        "SELECT nothing FROM e.d.t",
+        "SELEC * FROM e.d.t",
+        "INSERT INTO e.d.t VALUES ('a', 'a')",
+        "DELETE FROM e.d.t WHERE sum(id) > 1",
+    ],
+)
+def test_a_traceback_starts_at_the_hook(enabled: SparkSession, text: str) -> None:
     with pytest.raises(AnalysisException) as caught:
-        enabled.sql("SELECT * FROM e.d.nothing")
+        enabled.sql(text)
     assert len(caught.traceback) <= 4
+    assert caught.value.__cause__ is None
 
 
 def test_an_error_while_a_statement_runs_is_sparks_too() -> None:
