@@ -59,10 +59,10 @@ __all__ = [  # noqa: RUF022 - by what a user needs first
 def __getattr__(name: str) -> object:
     if name == "__version__":
         try:
-            found: str = _installed.version("iceberg-spark")
+            installed: str = _installed.version("iceberg-spark")
         except _installed.PackageNotFoundError:  # on a PYTHONPATH, not installed
             return "0+unknown"
-        return found
+        return installed
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'iceberg_spark' has no attribute '{name}'")
     try:

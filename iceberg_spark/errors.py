@@ -88,14 +88,17 @@ class IcebergError(Exception):
     """
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(redacted(each) if isinstance(each, str) else each for each in args))
+        super().__init__(
+            *(redacted(argument) if isinstance(argument, str) else argument for argument in args)
+        )
 
     def __str__(self) -> str:
         text = super().__str__()
         if text.isprintable():
             return text
         return "".join(
-            one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text
+            character if character.isprintable() or character in "\n\t" else repr(character)[1:-1]
+            for character in text
         )
 
 
