@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
@@ -34,7 +34,7 @@ def table_name(name: object) -> str:
         case (str() as text,):
             pass
         case tuple() if name and all(isinstance(part, str) for part in name):
-            text = ".".join(map(check_part, name))
+            text = joined_name(name)
         case _:
             raise InvalidTypeError(
                 "A table is named by text or a Path, a location or an identifier, not by "
@@ -43,6 +43,23 @@ def table_name(name: object) -> str:
     if not text:
         raise InvalidInputError("The table's name or location is empty")
     return os.path.expanduser(text) if text == "~" or text.startswith("~/") else text
+
+
+def joined_name(parts: Sequence[str]) -> str:
+    """Return the name of a table or view from its parts.
+
+    Raises InvalidInputError for a part that is empty, or that has a dot or a slash: the text would
+    be another name, or a location.
+    """
+    for part in parts:
+        if not part:
+            raise InvalidInputError(f"The name {'.'.join(parts)} has an empty part")
+        if "/" in part:
+            raise InvalidInputError(
+                f"'{part}' is one part of a name and has a slash: the text of the whole name would "
+                "be a location"
+            )
+    return ".".join(map(check_part, parts))
 
 
 def check_part(part: str) -> str:

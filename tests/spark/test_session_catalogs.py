@@ -101,6 +101,19 @@ def test_a_catalog_that_sees_tables_everywhere_has_metadata_tables(
         ice.sql(lake, "select * from lake.db.nowhere.snapshots")
 
 
+@pytest.mark.parametrize("name", ["lake.``", "lake.`x/y`", "lake.db.``", "lake.db.`x/y`"])
+def test_a_name_in_a_catalog_is_never_a_location(
+    lake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The text `lake.x/y` would be a folder of the current directory."""
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.iterdir())
+    for text in (f"CREATE TABLE {name} (id bigint) USING iceberg", f"SELECT * FROM {name}"):
+        with pytest.raises(InvalidInputError, match=r"empty part|has a slash"):
+            ice.sql(lake, text)
+    assert set(tmp_path.iterdir()) == before
+
+
 def test_frames_are_saved_to_it(lake: Any) -> None:
     frame = lake.range(3)
     frame.write.format(FORMAT).save("lake.db.made")

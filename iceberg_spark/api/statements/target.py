@@ -13,7 +13,7 @@ from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.missing_table import missing_table
 from iceberg_spark.catalog.registry import resolve, with_settings
-from iceberg_spark.catalog.table_name import check_part
+from iceberg_spark.catalog.table_name import joined_name
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,
@@ -86,12 +86,7 @@ def new_target(spark: SparkSession, name: Name) -> Target:
 
     Raises InvalidInputError for a name with parts that no table can have.
     """
-    if is_location(name):
-        place = name[-1]
-    else:
-        for part in name[1:]:
-            check_part(part)
-        place = ".".join(name)
+    place = name[-1] if is_location(name) else joined_name(name)
     return Target(*resolve(place, properties_at(spark, place)), place)
 
 

@@ -268,7 +268,8 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
 
     private UnsupportedOperationException changes() {
         return new UnsupportedOperationException(
-                "Catalog " + name + " is changed by spark.sql of an enabled session, one statement a call");
+                "Catalog " + name + " does not support this change through Spark: call spark.sql of an enabled"
+                + " session, one statement a call, for a table, a view or a namespace below the root");
     }
 }
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.catalog import LoadedTable, Namespaces
-from iceberg_spark.catalog.table_name import check_part
+from iceberg_spark.catalog.table_name import joined_name
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,
@@ -55,7 +55,7 @@ class SessionCatalog:
 
     def _load(self, namespace: Name, name: str, moment: dict[str, Any]) -> ResolvedRelation | None:
         seen = Seen(self.spark)
-        identifier = ".".join(map(check_part, (*namespace, name)))
+        identifier = joined_name((*namespace, name))
         place = TablePlace(*seen.place(f"{self.catalog_name}.{identifier}"))
         try:
             there, selector = load_place(place, seen)

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, view_if_there
 from iceberg_spark.catalog.missing_table import missing_table
 from iceberg_spark.catalog.pinned import split_name
-from iceberg_spark.catalog.table_name import check_part
+from iceberg_spark.catalog.table_name import joined_name
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,
@@ -289,7 +289,7 @@ def _place(reference: TableReference, seen: Seen, names: ViewNames | None) -> Ta
     """
     first, *rest = reference.parts
     if names is not None and first == names.catalog.name and rest:
-        return TablePlace(names.catalog, ".".join(map(check_part, rest)))
+        return TablePlace(names.catalog, joined_name(rest))
     text = _ours(reference, seen)
     if text is None:
         return None
@@ -306,7 +306,7 @@ def _ours(reference: TableReference, seen: Seen) -> str | None:
         return rest[0]
     parts = whole_name(seen.spark, reference.parts)
     if seen.is_table(parts):
-        return ".".join(map(check_part, parts))
+        return joined_name(parts)
     return None
 
 

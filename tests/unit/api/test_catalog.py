@@ -36,6 +36,17 @@ def test_a_table_is_created_and_loaded_by_its_identifier(catalog: TableCatalog):
     assert made.location().endswith("/wh/db/t")
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [(("db", ""), "empty part"), (("", "t"), "empty part"), (("db", "x/y"), "has a slash")],
+)
+def test_a_name_with_an_empty_part_or_a_slash_is_not_a_location(
+    catalog: TableCatalog, name: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        catalog.create_table(name, "id bigint")
+
+
 @pytest.mark.parametrize("name", [("db", "a.t"), ("db.a", "t"), ("db.a.t", "x")])
 def test_a_part_with_a_dot_names_no_other_table(catalog: TableCatalog, name: tuple[str, ...]):
     catalog.create_namespace_if_not_exists("db.a")
