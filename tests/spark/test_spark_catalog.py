@@ -303,7 +303,13 @@ def test_rows_that_the_arrow_engine_would_read_are_counted_from_metadata(session
     assert rows(session, "SELECT count(*), count(DISTINCT a.id) FROM sc.d.orc a, sc.d.orc") == [
         (49, 7)
     ]
+    assert rows(
+        session, "SELECT count(*), sum(1), (SELECT count(1) FROM sc.d.orc) FROM sc.d.orc"
+    ) == [(7, 7, 7)]
     assert rows(session, "SELECT count(*) FROM sc.d.orc WHERE id > 2") == [(4,)]
+    assert rows(session, "SELECT count(*) FROM sc.d.orc WHERE rand(1) < 2") == [(7,)]
+    parts = "SELECT count(DISTINCT part) FROM (SELECT spark_partition_id() AS part FROM sc.d.orc)"
+    assert rows(session, parts) == [(1,)]
     session.sql("ALTER TABLE sc.d.orc SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
     session.sql("DELETE FROM sc.d.orc WHERE id = 3")
     assert rows(session, "SELECT count(*) FROM sc.d.orc") == [(6,)]

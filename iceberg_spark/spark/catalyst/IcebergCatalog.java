@@ -28,6 +28,7 @@ import org.apache.spark.sql.catalyst.optimizer.PropagateEmptyRelation$;
 import org.apache.spark.sql.catalyst.optimizer.PushDownPredicates$;
 import org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion$;
 import org.apache.spark.sql.catalyst.optimizer.RemoveNoopOperators$;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -268,8 +269,7 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
 
     private UnsupportedOperationException changes() {
         return new UnsupportedOperationException(
-                "Catalog " + name + " does not support this change through Spark: call spark.sql of an enabled"
-                + " session, one statement a call, for a table, a view or a namespace below the root");
+                "Catalog " + name + " is changed by spark.sql of an enabled session, one statement a call");
     }
 }
 
@@ -336,8 +336,9 @@ final class LazyTable implements SupportsRead, SupportsMetadataColumns {
      * Returns an optimized plan of rows, whose columns have the ids of some attributes.
      *
      * @param filters conditions on the rows that the query uses; other rows may be missing or not
+     * @param isCounted whether the query uses nothing but the number of rows
      */
-    LogicalPlan rows(SparkSession session, Seq attributes, List filters) {
+    LogicalPlan rows(SparkSession session, Seq attributes, List filters, boolean isCounted) {
         List names = new ArrayList();
         for (int i = 0; i < attributes.length(); i++) {
             names.add(((Attribute) attributes.apply(i)).name());
@@ -345,6 +346,7 @@ final class LazyTable implements SupportsRead, SupportsMetadataColumns {
         Map request = new HashMap();
         request.put("columns", names);
         request.put("filters", filters);
+        request.put("counted", Boolean.valueOf(isCounted));
         String text = PythonCalls.JSON.valueToTree(request).toString();
         LogicalPlan rows = optimized(session, (List) PythonCalls.checked(python.apply(text)));
         List columns = new ArrayList();
@@ -446,8 +448,8 @@ final class LazyScan
         return scan instanceof LazyScan ? (LazyScan) scan : null;
     }
 
-    LogicalPlan rows(SparkSession session, Seq attributes) {
-        return table.rows(session, attributes, filters);
+    LogicalPlan rows(SparkSession session, Seq attributes, boolean isCounted) {
+        return table.rows(session, attributes, filters, isCounted);
     }
 
     /** Notes filters, which choose the files to plan; Spark applies all of them to the rows. */
@@ -516,7 +518,7 @@ final class RowScan extends BaseRelation implements TableScan {
     public RDD buildScan() {
         SparkSession session = (SparkSession) context.sparkSession();
         Seq attributes = org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema());
-        return Dataset.ofRows(session, scan.rows(session, attributes)).rdd();
+        return Dataset.ofRows(session, scan.rows(session, attributes, false)).rdd();
     }
 }
 
@@ -551,7 +553,7 @@ final class ExpandScans extends Rule {
             return plan; // a subquery may become part of a join; one that is left is expanded with the query
         }
         Expansion expansion = new Expansion(session);
-        LogicalPlan expanded = (LogicalPlan) ((LogicalPlan) plan).transformUpWithSubqueries(expansion);
+        LogicalPlan expanded = (LogicalPlan) ((LogicalPlan) plan).transformDownWithSubqueries(expansion);
         return expansion.count == 0 ? plan : SchemaPruning$.MODULE$.apply(pushedDown(expanded));
     }
 
@@ -581,15 +583,38 @@ final class Expansion extends AbstractPartialFunction {
     }
 
     public boolean isDefinedAt(Object plan) {
-        return LazyScan.of(plan) != null;
+        return LazyScan.of(plan) != null || countedScan(plan) != null;
     }
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
-        LazyScan scan = LazyScan.of(plan);
-        if (scan == null) {
-            return otherwise.apply(plan);
+        LogicalPlan counted = countedScan(plan);
+        if (counted != null) {
+            Seq child = CollectionConverters.asScala(Collections.singletonList(rows(counted, true))).toSeq();
+            return ((LogicalPlan) plan).withNewChildren(child);
         }
+        return LazyScan.of(plan) == null ? otherwise.apply(plan) : rows((LogicalPlan) plan, false);
+    }
+
+    private LogicalPlan rows(LogicalPlan scan, boolean isCounted) {
         count++;
-        return scan.rows(session, ((LogicalPlan) plan).output());
+        return LazyScan.of(scan).rows(session, scan.output(), isCounted);
+    }
+
+    /**
+     * Returns the scan below an aggregate whose result depends only on the number of rows, as COUNT(*);
+     * null for any other plan.
+     */
+    private static LogicalPlan countedScan(Object plan) {
+        if (!(plan instanceof Aggregate) || !((Aggregate) plan).groupingExpressions().isEmpty()) {
+            return null;
+        }
+        Aggregate aggregate = (Aggregate) plan;
+        LogicalPlan child = aggregate.child();
+        while (child instanceof Project && ((Project) child).projectList().isEmpty()) {
+            child = ((Project) child).child();
+        }
+        // A function such as spark_partition_id() is not deterministic.
+        boolean isOfNumber = aggregate.references().isEmpty() && PlanJson.isDeterministic(aggregate);
+        return isOfNumber && LazyScan.of(child) != null ? child : null;
     }
 }

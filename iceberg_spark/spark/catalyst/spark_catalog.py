@@ -31,6 +31,18 @@ _FAILURES = 64
 Name = tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RowsRequest:
+    """What a query uses of a relation.
+
+    All of `filters` hold for each row that it uses. `is_counted`: it uses the number of rows only.
+    """
+
+    columns: tuple[str, ...]
+    filters: tuple[Expression, ...]
+    is_counted: bool = False
+
+
 class ResolvedRelation(Protocol):
     """A table, metadata table or view at one version, whose rows are planned when they are read."""
 
@@ -46,8 +58,8 @@ class ResolvedRelation(Protocol):
     def version(self) -> str:
         """Relations of the same version have the same rows."""
 
-    def rows(self, names: Sequence[str], filters: Sequence[Expression], /) -> Sequence[DataFrame]:
-        """Return DataFrames that together have the rows, with the columns that `names` lists.
+    def rows(self, used: RowsRequest) -> Sequence[DataFrame]:
+        """Return DataFrames that together have the rows, with the used columns in order.
 
         Their columns may have other names. They may include rows that a filter excludes, or not.
         """
@@ -240,8 +252,9 @@ class _TableCalls:
 
     def _rows(self, request: str) -> Any:
         query = json.loads(request)
-        filters = [parse_expression(condition) for condition in query["filters"]]
-        frames: Any = self.table.rows(query["columns"], filters)
+        filters = tuple(map(parse_expression, query["filters"]))
+        rows = RowsRequest(tuple(query["columns"]), filters, query["counted"])
+        frames: Any = self.table.rows(rows)
         return java_list(frames[0].sparkSession, (frame._jdf for frame in frames))
 
     class Java:

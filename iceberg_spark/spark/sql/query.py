@@ -306,6 +306,8 @@ def _ours(reference: TableReference, seen: Seen) -> str | None:
         return rest[0]
     parts = whole_name(seen.spark, reference.parts)
     if seen.is_table(parts):
+        if any("/" in part for part in parts):
+            raise NoSuchTableError(f"No table {'.'.join(parts)}: a name in a catalog has no slash")
         return joined_name(parts)
     return None
 

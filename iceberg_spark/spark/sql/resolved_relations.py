@@ -25,8 +25,8 @@ from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.many_columns import by_position, plain, selected
 from iceberg_spark.spark.adapt.types import has_spark_type, to_spark
-from iceberg_spark.spark.catalyst.classic_queries import TypedRows
-from iceberg_spark.spark.catalyst.file_pruning import Expression
+from iceberg_spark.spark.catalyst.classic_queries import TypedRows, frame_of
+from iceberg_spark.spark.catalyst.spark_catalog import RowsRequest
 from iceberg_spark.spark.reading.changelog_frame import change_frame
 from iceberg_spark.spark.reading.filtered_plan import pushed_filter
 from iceberg_spark.spark.reading.frame_type import nullable
@@ -71,13 +71,13 @@ class ResolvedTable:
         schema = self.context.table_schema.schema_id
         return f"{self.loaded.metadata_location} {self.context.snapshot_id} {schema}"
 
-    def rows(self, names: Sequence[str], filters: Sequence[Expression]) -> Sequence[DataFrame]:
+    def rows(self, used: RowsRequest) -> Sequence[DataFrame]:
         """Plan the files that may have rows for which the filters hold.
 
         Raises UnsupportedError for a column that Spark has no type for.
         """
-        context = _with_columns(self.context, self.request, self.loaded, names)
-        condition, variants = pushed_filter(self.context, filters)
+        context = _with_columns(self.context, self.request, self.loaded, used.columns)
+        condition, variants = pushed_filter(self.context, used.filters)
         planned = plan(
             self.loaded.metadata,
             self.loaded.io,
@@ -88,16 +88,19 @@ class ResolvedTable:
         split = session_split(self.spark, self.loaded.metadata.properties)
         rows = plan_rows(planned, self.spark, split=split, filters=False)
         count = planned.record_count
-        if isinstance(rows, DataFrame) and count is not None and not names and not filters:
-            # COUNT(*) of files that the Arrow engine would open. Spark counts a range in memory.
+        if (
+            used.is_counted
+            and not used.filters
+            and count is not None
+            and isinstance(rows, DataFrame)
+        ):
+            # The Arrow engine would open the files to count their rows. Spark counts a range.
             return [self.spark.range(count)]
         given = [column.name for column in context.read_schema.fields]
         frames = rows.frames if isinstance(rows, TypedRows) and rows.frames else None
-        if frames is not None and given == list(names):
+        if frames is not None and given == list(used.columns):
             return frames
-        if isinstance(rows, TypedRows):
-            rows = rows.frame(self.spark)
-        return [_in_order(rows, given, names)]
+        return [_in_order(frame_of(rows, self.spark), given, used.columns)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,18 +134,18 @@ class ResolvedChanges:
         """The same for the same changes."""
         return f"{self.loaded.metadata_location} changes of {self.context.snapshot_id}"
 
-    def rows(self, names: Sequence[str], filters: Sequence[Expression]) -> Sequence[DataFrame]:
+    def rows(self, used: RowsRequest) -> Sequence[DataFrame]:
         """Plan the changes of each snapshot."""
         own = {column.name for column in self.context.read_schema.fields}
         own.update(field.name for field in self.metadata_columns.fields)
-        read = [name for name in names if name in own]
+        read = [name for name in used.columns if name in own]
         context = _with_columns(self.context, self.request, self.loaded, read)
-        condition, _ = pushed_filter(self.context, filters)
+        condition, _ = pushed_filter(self.context, used.filters)
         context = replace(context, row_filter=condition)
         changes = ChangesTable.of(context, self.loaded.metadata, {})
         steps = changes.steps(self.loaded.metadata, self.loaded.io)
         frame = change_frame(changes.request, steps, self.spark)
-        return [_in_order(frame, frame.columns, names)]
+        return [_in_order(frame, frame.columns, used.columns)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,10 +167,10 @@ class ResolvedMetadataTable:
         """A metadata table has none."""
         return NO_COLUMNS
 
-    def rows(self, names: Sequence[str], _filters: Sequence[Expression]) -> Sequence[DataFrame]:
+    def rows(self, used: RowsRequest) -> Sequence[DataFrame]:
         """Read manifests when the query runs."""
         frame = metadata_frame(self.inspected, self.shown, self.spark)
-        return [_in_order(frame, frame.columns, names)]
+        return [_in_order(frame, frame.columns, used.columns)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,9 +191,9 @@ class ResolvedView:
         """A view has none."""
         return NO_COLUMNS
 
-    def rows(self, names: Sequence[str], _filters: Sequence[Expression]) -> Sequence[DataFrame]:
+    def rows(self, used: RowsRequest) -> Sequence[DataFrame]:
         """Return the rows of the view's query."""
-        return [_in_order(self.frame, self.frame.columns, names)]
+        return [_in_order(self.frame, self.frame.columns, used.columns)]
 
 
 def _spark_type(schema: Schema) -> s.StructType:
