@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 import iceberg_spark as ice
 from iceberg_spark import Table
@@ -378,3 +379,18 @@ def test_a_merge_runs_in_any_thread_of_the_process(any_spark: Any, tmp_path: Pat
     merge = table.merge(SOURCE, "t.id = s.id").when_matched_delete()
     with ThreadPoolExecutor(1) as other:
         assert other.submit(merge.execute).result().deleted == 2
+
+
+def test_a_merge_runs_in_a_connect_session_that_is_not_the_active_one(
+    spark: Any, connect_spark: Any, tmp_path: Path
+) -> None:
+    port = spark.sparkContext.getConf().get("spark.connect.grpc.binding.port")
+    second = ConnectSession.builder.remote(f"sc://localhost:{port}").create()
+    try:
+        assert ConnectSession.active() is connect_spark
+        table = made(tmp_path, second, "merge-on-read")
+        merge = table.merge(second.createDataFrame(SOURCE), "t.id = s.id")
+        result = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        assert counts(result) == (2, 2, 0)
+    finally:
+        second.stop()

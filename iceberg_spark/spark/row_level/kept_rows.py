@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -23,7 +24,7 @@ def kept_rows(frame: DataFrame, *, apart: bool = True) -> Iterator[DataFrame]:
     persisted rows. There it is checkpointed, and held until nothing refers to it.
     """
     if is_connect(frame.sparkSession):
-        yield frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
+        yield _checkpoint(frame)
         return
     own = frame.select("*", sf.lit(uuid.uuid4().hex).alias(RUN)) if apart else frame
     persisted = own.persist(StorageLevel.MEMORY_AND_DISK)
@@ -31,3 +32,17 @@ def kept_rows(frame: DataFrame, *, apart: bool = True) -> Iterator[DataFrame]:
         yield persisted.drop(RUN) if apart else persisted
     finally:
         persisted.unpersist()
+
+
+def _checkpoint(frame: DataFrame) -> DataFrame:
+    """Checkpoint a DataFrame over Connect, in the session of that DataFrame.
+
+    PySpark returns a DataFrame of the thread's active session. If the process has several Connect
+    sessions, that one may be another session, which does not have the rows.
+    """
+    active = frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
+    relation: Any = active._plan  # type: ignore[operator]
+    relation._spark_session = frame.sparkSession  # where it releases the rows in the end
+    connect_frame: Any = type(frame)
+    checkpointed: DataFrame = connect_frame(relation, frame.sparkSession)
+    return checkpointed
