@@ -40,8 +40,8 @@ def _checkpoint(frame: DataFrame) -> DataFrame:
     PySpark returns a DataFrame of the thread's active session. If the process has several Connect
     sessions, that one may be another session, which does not have the rows.
     """
-    active = frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
-    relation: Any = active._plan  # type: ignore[operator]
+    active: Any = frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
+    relation = active._plan
     relation._spark_session = frame.sparkSession  # where it releases the rows in the end
     connect_frame: Any = type(frame)
     checkpointed: DataFrame = connect_frame(relation, frame.sparkSession)
