@@ -1,1 +1,1 @@
-"""Metadata tables: what a table's metadata says, as Arrow tables with Java's columns."""
+"""Metadata tables: a table's metadata as Arrow tables with the columns of Iceberg's Java."""

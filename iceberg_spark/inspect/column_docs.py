@@ -65,5 +65,5 @@ POSITION_DELETE_DOCS: Mapping[str, str] = {
 
 
 def with_docs(fields: Iterable[NestedField], docs: Mapping[str, str]) -> tuple[NestedField, ...]:
-    """Return fields with the comments of their names; others unchanged."""
+    """Return the fields with the comments that `docs` has for their names; others unchanged."""
     return tuple(replace(field, doc=docs.get(field.name, field.doc)) for field in fields)

@@ -1,4 +1,4 @@
-"""Files and entries of one manifest as rows: `files`, `entries` and their kin.
+"""Files and entries of one manifest as rows: `files`, `entries` and their variants.
 
 Source: Java's BaseFilesTable and BaseEntriesTable.
 """
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, map_list, struct_of
 from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
-from iceberg_spark.inspect.partition_column import coerced
+from iceberg_spark.inspect.partition_column import align_partitions
 from iceberg_spark.inspect.readable_metrics import maps_of, readable_metrics
 from iceberg_spark.inspect.schemas import DATA_FILE, PARTITION, READABLE_METRICS, SPEC_ID
 from iceberg_spark.io.file_io import FileIO
@@ -32,9 +32,9 @@ _STATUS = "status"
 class FilesRequest:
     """What all manifests of one read have in common.
 
-    `read_schema` is a files or an entries table cut down to what is asked for; its partition
-    fields and those of `partition_types` (by spec id) have partition field ids. `metric_ids`
-    are the field ids of the columns that have readable metrics, by full name.
+    `read_schema` is the schema of a files or an entries table, reduced to the selected columns. Its
+    partition fields and those of `partition_types` (by spec id) have partition field ids.
+    `metric_ids` maps the full name of each column with readable metrics to its field id.
     """
 
     read_schema: Schema
@@ -44,15 +44,18 @@ class FilesRequest:
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns of a manifest that have to be decoded."""
+        """The columns of a manifest to decode."""
         return frozenset({_STATUS, *_needed(self.read_schema.fields)})
 
 
 def file_rows(io: FileIO, manifest: ManifestFile, request: FilesRequest) -> pa.Table:
     """Return the entries of a manifest as a table of exactly `request.read_schema`.
 
-    Without `deleted_too` the deleted entries are left out. Raises NoSuchFileError,
-    CorruptFileError naming the manifest.
+    Leaves out deleted entries unless `request.deleted_too` is set.
+
+    Raises:
+        NoSuchFileError: the manifest does not exist.
+        CorruptFileError: the manifest cannot be decoded; the message names it.
     """
     kind = request.partition_types[manifest.partition_spec_id]
     entries = read_manifest(io, manifest, kind, columns=request.columns)
@@ -91,18 +94,20 @@ class _Rows:
             case "spec_id", _:
                 return pa.repeat(pa.scalar(self.spec_id, pa.int32()), rows)
             case "data_file", StructType(fields=fields):
-                return struct_of(rows, [self.column(one) for one in fields], to_arrow_type(kind))
+                return struct_of(
+                    rows, [self.column(child) for child in fields], to_arrow_type(kind)
+                )
             case "readable_metrics", StructType():
                 return readable_metrics(self.entries, kind, self.metric_ids)
             case "partition", StructType():
-                return coerced(concat(self.entries.column(PARTITION)), kind)
+                return align_partitions(concat(self.entries.column(PARTITION)), kind)
             case _:
                 name = _NAME_IN_MANIFESTS.get(field.name, field.name)
                 return _relabelled(concat(self.entries.column(name)), field)
 
 
 def _relabelled(array: Any, field: NestedField) -> Any:
-    """Return lists and pairs of a manifest as lists and maps of the wanted type; no copy."""
+    """Return the array with the Arrow type of `field`: pairs become maps; no copy."""
     kind = to_arrow_type(field.field_type)
     if not len(array):
         return pa.array([], kind)

@@ -1,4 +1,4 @@
-"""Which manifests a metadata table over files reads."""
+"""The manifests that a metadata table over files reads."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ _CONTENT = {
 }
 
 
-def chosen_manifests(
+def reachable_manifests(
     metadata: TableMetadata, io: FileIO, name: MetadataTable, snapshot: Snapshot | None
 ) -> Iterator[ManifestFile]:
-    """Yield the manifests of the snapshot, or (`all_*`) those of all, each path once.
+    """Yield the manifests of a snapshot, or (`all_*` tables) of all snapshots, each path once.
 
-    Files that several manifests name come several times, as in Java. Source: Java's
-    BaseAllMetadataTableScan.reachableManifests.
+    A data file that several manifests list is in the table several times, as in Java. Source:
+    Java's BaseAllMetadataTableScan.reachableManifests.
     """
     if name.is_of_all_snapshots:
-        chosen = tuple(metadata.snapshots.values())
+        snapshots = tuple(metadata.snapshots.values())
     else:
-        chosen = () if snapshot is None else (snapshot,)
-    wanted = _CONTENT.get(name)
+        snapshots = () if snapshot is None else (snapshot,)
+    content = _CONTENT.get(name)
     seen: set[str] = set()
 
-    def listed(one: Snapshot) -> pa.Table:
-        return read_manifest_list_columns(io, one, metadata)
+    def read_list(listed: Snapshot) -> pa.Table:
+        return read_manifest_list_columns(io, listed, metadata)
 
-    for one, table in zip(chosen, read_ahead(listed, chosen), strict=True):
-        paths = table.column("manifest_path").to_pylist()
-        new = [at for at, path in enumerate(paths) if path not in seen]
+    for listed, rows in zip(snapshots, read_ahead(read_list, snapshots), strict=True):
+        paths = rows.column("manifest_path").to_pylist()
+        new = [row for row, path in enumerate(paths) if path not in seen]
         seen.update(paths)
-        added = table.take(pa.array(new, pa.int64()))
-        for manifest in manifest_files(added, str(one.manifest_list)):
-            if wanted is None or manifest.content is wanted:
+        added = rows.take(pa.array(new, pa.int64()))
+        for manifest in manifest_files(added, str(listed.manifest_list)):
+            if content is None or manifest.content is content:
                 yield manifest

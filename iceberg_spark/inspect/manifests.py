@@ -1,4 +1,4 @@
-"""`manifests` and `all_manifests`: the manifests of one snapshot, or of each.
+"""`manifests` and `all_manifests`: the manifests of one snapshot, or of each snapshot.
 
 Source: Java's ManifestsTable and AllManifestsTable.
 """
@@ -45,7 +45,7 @@ _PLAIN = {
 
 
 def manifests(metadata: TableMetadata, io: FileIO, snapshot: Snapshot | None) -> pa.Table:
-    """Return the manifests of a snapshot, partition bounds as text; none without a snapshot."""
+    """Return a snapshot's manifests with partition bounds as text; no rows without a snapshot."""
     schema = to_arrow(MANIFESTS)
     if snapshot is None:
         return schema.empty_table()
@@ -53,16 +53,16 @@ def manifests(metadata: TableMetadata, io: FileIO, snapshot: Snapshot | None) ->
 
 
 def all_manifests(metadata: TableMetadata, io: FileIO, snapshots: Sequence[Snapshot]) -> pa.Table:
-    """Return the manifests of each of the snapshots: one that several have is there for each."""
+    """Return the manifests of each snapshot; one that several snapshots list has a row for each."""
     schema = to_arrow(ALL_MANIFESTS)
-    listed = [read_manifest_list_columns(io, one, metadata) for one in snapshots]
-    if not listed:
+    lists = [read_manifest_list_columns(io, snapshot, metadata) for snapshot in snapshots]
+    if not lists:
         return schema.empty_table()
     ids = np.repeat(
-        np.array([one.snapshot_id for one in snapshots], np.int64),
-        [one.num_rows for one in listed],
+        np.array([snapshot.snapshot_id for snapshot in snapshots], np.int64),
+        [rows.num_rows for rows in lists],
     )
-    table = pa.concat_tables(listed).append_column("reference_snapshot_id", pa.array(ids))
+    table = pa.concat_tables(lists).append_column("reference_snapshot_id", pa.array(ids))
     return _rows(metadata, table, schema)
 
 
@@ -77,36 +77,38 @@ def _rows(metadata: TableMetadata, listed: pa.Table, schema: pa.Schema) -> pa.Ta
         columns["reference_snapshot_id"] = listed.column("reference_snapshot_id")
     summaries = schema.field("partition_summaries").type
     columns["partition_summaries"] = _summaries(metadata, listed, summaries)
-    arrays = [columns[one.name] for one in schema]
+    arrays = [columns[field.name] for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _summaries(metadata: TableMetadata, listed: pa.Table, kind: pa.DataType) -> Array:
-    """Return the summaries with bounds as text; each distinct bound is written once."""
+    """Return the partition summaries with bounds as text; each distinct bound is formatted once."""
     lists = concat(listed.column("partitions"))
     if not len(lists):
         return pa.array([], kind)
     flat = lists.flatten()
     if not len(flat):
-        return pa.array(lists.to_pylist(), kind)  # a row per manifest
+        return pa.array(lists.to_pylist(), kind)  # a row per manifest, no summaries
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-    places = np.arange(len(flat)) - np.repeat(offsets[:-1], lengths)
+    field_positions = np.arange(len(flat)) - np.repeat(offsets[:-1], lengths)
     specs = np.repeat(listed.column("partition_spec_id").to_numpy(), lengths)
     _check_lengths(metadata, listed, lengths)
     texts = {
-        name: _texts(metadata, flat.field(name), specs, places)
+        name: _texts(metadata, flat.field(name), specs, field_positions)
         for name in ("lower_bound", "upper_bound")
     }
     element = kind.value_type
-    children = [texts[one.name] if one.name in texts else flat.field(one.name) for one in element]
+    children = [
+        texts[field.name] if field.name in texts else flat.field(field.name) for field in element
+    ]
     values = struct_of(len(flat), children, element)
     buffers = [validity(lists), pa.py_buffer(offsets)]
     return pa.Array.from_buffers(kind, len(lists), buffers, children=[values])
 
 
 def _check_lengths(metadata: TableMetadata, listed: pa.Table, lengths: Any) -> None:
-    """Raise CorruptFileError for a manifest with more summaries than its spec has fields."""
+    """Raise CorruptFileError if a manifest has more summaries than its spec has fields."""
     sizes = {number: len(spec.fields) for number, spec in metadata.partition_specs.items()}
     specs = listed.column("partition_spec_id").to_pylist()
     for row, (spec_id, length) in enumerate(zip(specs, lengths.tolist(), strict=True)):
@@ -118,18 +120,21 @@ def _check_lengths(metadata: TableMetadata, listed: pa.Table, lengths: Any) -> N
             )
 
 
-def _texts(metadata: TableMetadata, bounds: Array, specs: Any, places: Any) -> Array:
-    """Return bounds as text, "null" where there is none; `places` are positions in the spec.
+def _texts(metadata: TableMetadata, bounds: Array, specs: Any, field_positions: Any) -> Array:
+    """Return bounds as text, "null" for a null bound.
 
-    A bound that is not a value of its type is shown as its bytes.
+    `field_positions` are the positions of the bounds' fields in the spec. Bytes that do not decode
+    as a value of the field's type are shown as bytes.
     """
     encoded = bounds.dictionary_encode(null_encoding="encode")
     fields, distinct = _typed_fields(metadata), encoded.dictionary.to_pylist()
     sizes = (max(fields) + 1, max(map(len, fields.values())), len(distinct))
-    keys = np.ravel_multi_index((specs, places, encoded.indices.to_numpy()), sizes)
+    keys = np.ravel_multi_index((specs, field_positions, encoded.indices.to_numpy()), sizes)
     unique, which = np.unique(keys, return_inverse=True)
     triples = np.stack(np.unravel_index(unique, sizes), axis=1).tolist()
-    texts = [_text(fields[spec_id][place], distinct[code]) for spec_id, place, code in triples]
+    texts = [
+        _text(fields[spec_id][position], distinct[code]) for spec_id, position, code in triples
+    ]
     return pa.array(texts, pa.string()).take(pa.array(which))
 
 

@@ -1,4 +1,4 @@
-"""The metadata tables by name, as Iceberg's Spark runtime calls them."""
+"""The metadata tables by name, as in Iceberg's Spark runtime."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class MetadataTable(StrEnum):
 
     @property
     def is_javas(self) -> bool:
-        """True when Iceberg's Spark runtime has it too."""
+        """True when Iceberg's Spark runtime has this table too."""
         return self not in _OURS
 
     @property
     def is_of_one_snapshot(self) -> bool:
-        """True when the table shows one snapshot, which a reader may choose."""
+        """True when the table shows one snapshot, which the reader can choose."""
         return self in _OF_ONE_SNAPSHOT
 
     @property
     def has_files(self) -> bool:
-        """True when each row is a file, or (entries) an entry that holds one."""
+        """True when each row is a file, or an entry with its file."""
         return self in _FILES or self.has_entries
 
     @property
     def has_entries(self) -> bool:
-        """True when each row is a manifest entry, deleted ones too."""
+        """True when each row is a manifest entry, including deleted entries."""
         return self in (MetadataTable.ENTRIES, MetadataTable.ALL_ENTRIES)
 
     @property
@@ -81,15 +81,16 @@ _OF_ONE_SNAPSHOT = frozenset(
 
 
 def metadata_table(name: str) -> MetadataTable:
-    """Return a metadata table by name, in any case.
+    """Return the metadata table of a name, ignoring case.
 
-    Raises InvalidInputError naming the nearest one.
+    Raises:
+        InvalidInputError: no table has this name; the message suggests the nearest.
     """
-    known = [str(one) for one in MetadataTable]
+    names = [str(table) for table in MetadataTable]
     lower = name.strip().lower()
-    if lower in known:
+    if lower in names:
         return MetadataTable(lower)
-    close = difflib.get_close_matches(lower, known, n=1, cutoff=0.0)[0]
+    close = difflib.get_close_matches(lower, names, n=1, cutoff=0.0)[0]
     raise InvalidInputError(
-        f"No metadata table '{name}'; did you mean '{close}'? There are: {', '.join(known)}"
+        f"No metadata table '{name}'; did you mean '{close}'? There are: {', '.join(names)}"
     )

@@ -1,4 +1,4 @@
-"""Partition tuples of any spec as one struct type: by field id, what a spec lacks is null."""
+"""Partition tuples of all specs as one struct type; fields that a spec lacks are null."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.spec.types import NestedField, StructType
 
 
-def coerced(partitions: Any, wanted: StructType) -> pa.StructArray:
-    """Return tuples whose children are named by partition field id as the struct `wanted`."""
-    children = [_child(partitions, one) for one in wanted.fields]
-    return struct_of(len(partitions), children, to_arrow_type(wanted))
+def align_partitions(partitions: Any, target: StructType) -> pa.StructArray:
+    """Return partition tuples, their children named by field id, as the struct `target`."""
+    children = [_child(partitions, field) for field in target.fields]
+    return struct_of(len(partitions), children, to_arrow_type(target))
 
 
-def _child(partitions: Any, wanted: NestedField) -> Any:
-    kind = to_arrow_type(wanted.field_type)
-    place = partitions.type.get_field_index(str(wanted.field_id))
-    if place < 0:
+def _child(partitions: Any, field: NestedField) -> Any:
+    kind = to_arrow_type(field.field_type)
+    position = partitions.type.get_field_index(str(field.field_id))
+    if position < 0:
         return pa.nulls(len(partitions), kind)
-    found = partitions.field(place)
-    return found if found.type == kind else found.cast(kind)
+    child = partitions.field(position)
+    return child if child.type == kind else child.cast(kind)

@@ -1,4 +1,4 @@
-"""Statistics of each partition, added up on columns, on top of an earlier snapshot's.
+"""Partition statistics, summed on columns, starting from the statistics of an earlier snapshot.
 
 Source: specification, "Partition Statistics File"; Java's PartitionStatsHandler.
 """
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, struct_of
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.inspect.partition_column import coerced
+from iceberg_spark.inspect.partition_column import align_partitions
 from iceberg_spark.inspect.schemas import partition_struct
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
@@ -55,7 +55,7 @@ _COUNTS: Mapping[str, tuple[int, IcebergType]] = {
 
 
 def statistics_schema(metadata: TableMetadata) -> Schema:
-    """Return the columns of a partition statistics file (specification, the same section)."""
+    """Return the schema of a partition statistics file (specification, section of that name)."""
     vectors = metadata.rules.has_deletion_vectors
     fields = [
         NestedField(1, "partition", partition_struct(metadata), required=True),
@@ -63,7 +63,7 @@ def statistics_schema(metadata: TableMetadata) -> Schema:
         NestedField(3, "data_record_count", _LONG, required=True),
         NestedField(4, "data_file_count", _INT, required=True),
         NestedField(5, "total_data_file_size_in_bytes", _LONG, required=True),
-        *(NestedField(at, name, kind, vectors) for name, (at, kind) in _COUNTS.items()),
+        *(NestedField(field_id, name, kind, vectors) for name, (field_id, kind) in _COUNTS.items()),
         NestedField(10, "total_record_count", _LONG),
         NestedField(11, "last_updated_at", _LONG),
         NestedField(12, "last_updated_snapshot_id", _LONG),
@@ -75,7 +75,7 @@ def statistics_schema(metadata: TableMetadata) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class EarlierStatistics:
-    """The rows of an earlier snapshot's file, by `statistics_schema`."""
+    """The statistics file of an earlier snapshot, its rows by `statistics_schema`."""
 
     snapshot_id: int
     rows: Table
@@ -86,12 +86,12 @@ def partition_statistics(
 ) -> Table:
     """Return a row for each partition of each spec, sorted by partition.
 
-    With `earlier` only what the snapshots after it added and deleted is read. `last_updated_at` is
-    ms since the epoch, as Java writes it. Memory: a row a file of one manifest, and of each
-    partition and manifest.
+    With `earlier`, reads only the manifests that later snapshots added. `last_updated_at` is in ms
+    since the epoch, as Java writes it. Memory holds a row for each file of one manifest and for
+    each pair of partition and manifest.
     """
-    wanted = partition_struct(metadata)
-    parts = [] if earlier is None else [_as_sums(earlier.rows)]
+    partition_kind = partition_struct(metadata)
+    parts = [] if earlier is None else [_sums_of_file(earlier.rows)]
     manifests = _manifests(metadata, io, snapshot, earlier)
     kinds = {
         spec_id: partition_type(spec, metadata.schema, metadata.schemas.values())
@@ -101,48 +101,50 @@ def partition_statistics(
         manifests, entry_tables(io, manifests, kinds, _ENTRY), strict=True
     ):
         if entries.num_rows:
-            parts.append(_of_manifest(metadata, manifest, entries, wanted, earlier is not None))
+            parts.append(
+                _manifest_changes(metadata, manifest, entries, partition_kind, earlier is not None)
+            )
     schema = to_arrow(statistics_schema(metadata))
     if not parts:
         return schema.empty_table()
-    found = _added_up(pa.concat_tables(parts))
-    found = found.append_column("total_record_count", pa.nulls(found.num_rows, pa.int64()))
-    found = found.take(_order(found))
-    arrays = [concat(found.column(one.name)).cast(one.type) for one in schema]
+    sums = _sum_by_partition(pa.concat_tables(parts))
+    sums = sums.append_column("total_record_count", pa.nulls(sums.num_rows, pa.int64()))
+    sums = sums.take(_order(sums))
+    arrays = [concat(sums.column(field.name)).cast(field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _manifests(
     metadata: TableMetadata, io: FileIO, snapshot: Snapshot, earlier: EarlierStatistics | None
 ) -> Sequence[ManifestFile]:
-    """Return the snapshot's manifests, or those that each snapshot after the earlier one added."""
+    """Return the snapshot's manifests; with `earlier`, those that each later snapshot added."""
     if earlier is None:
         return list(read_manifest_list(io, snapshot, metadata))
-    since = ancestors_between(metadata, snapshot.snapshot_id, earlier.snapshot_id)
+    snapshots_since = ancestors_between(metadata, snapshot.snapshot_id, earlier.snapshot_id)
     return [
         manifest
-        for one in reversed(since)
-        for manifest in read_manifest_list(io, one, metadata)
-        if manifest.added_snapshot_id == one.snapshot_id
+        for added in reversed(snapshots_since)
+        for manifest in read_manifest_list(io, added, metadata)
+        if manifest.added_snapshot_id == added.snapshot_id
     ]
 
 
-def _of_manifest(
+def _manifest_changes(
     metadata: TableMetadata,
     manifest: ManifestFile,
     entries: Table,
-    wanted: StructType,
+    partition_kind: StructType,
     is_difference: bool,
 ) -> Table:
-    """Return what a manifest's entries add to and take from each partition.
+    """Return what a manifest's entries add to each partition and remove from it.
 
-    Of a difference an existing file says nothing: it was counted before.
+    In a difference, an existing entry counts nothing: the earlier statistics have counted it.
     """
     status = _longs(entries, "status")
     added = status == int(ManifestEntryStatus.ADDED)
     deleted = status == int(ManifestEntryStatus.DELETED)
     sign = added.astype(np.int64) - deleted if is_difference else (~deleted).astype(np.int64)
-    tells = added | deleted if is_difference else np.ones(len(status), np.bool_)
+    has_changed = added | deleted if is_difference else np.ones(len(status), np.bool_)
     rows, size = (
         _longs(entries, "record_count") * sign,
         _longs(entries, "file_size_in_bytes") * sign,
@@ -158,36 +160,40 @@ def _of_manifest(
         rows * data, sign * data, size * data, rows * positions, sign * (positions & ~vectors),
         rows * equality, sign * equality, sign * vectors,
     )  # fmt: skip
-    times, by = _updates(metadata, entries, tells)
+    update_times, snapshot_ids = _updates(metadata, entries, has_changed)
     spec_id = pa.repeat(pa.scalar(manifest.partition_spec_id, pa.int32()), entries.num_rows)
     columns = {
-        "partition": coerced(concat(entries.column("partition")), wanted),
+        "partition": align_partitions(concat(entries.column("partition")), partition_kind),
         "spec_id": spec_id,
         **dict(zip(_SUMS, map(pa.array, sums), strict=True)),
-        "last_updated_at": times,
-        "last_updated_snapshot_id": by,
+        "last_updated_at": update_times,
+        "last_updated_snapshot_id": snapshot_ids,
     }
-    return _added_up(pa.table(columns))
+    return _sum_by_partition(pa.table(columns))
 
 
-def _updates(metadata: TableMetadata, entries: Table, tells: Mask) -> tuple[Any, Any]:
-    """Return when and by which snapshot each entry came, null where that has expired."""
+def _updates(metadata: TableMetadata, entries: Table, has_changed: Mask) -> tuple[Any, Any]:
+    """Return the time and the id of each entry's snapshot, null if that snapshot has expired."""
     encoded = concat(entries.column("snapshot_id")).dictionary_encode(null_encoding="encode")
-    known = [metadata.snapshots.get(one) for one in encoded.dictionary.to_pylist()]
-    times = pa.array([None if one is None else one.timestamp_ms for one in known], pa.int64())
-    numbers = pa.array([None if one is None else one.snapshot_id for one in known], pa.int64())
-    nothing = pa.scalar(None, pa.int64())
-    shown = pa.array(tells)
+    snapshots = [metadata.snapshots.get(id_) for id_ in encoded.dictionary.to_pylist()]
+    times = pa.array(
+        [None if snapshot is None else snapshot.timestamp_ms for snapshot in snapshots], pa.int64()
+    )
+    numbers = pa.array(
+        [None if snapshot is None else snapshot.snapshot_id for snapshot in snapshots], pa.int64()
+    )
+    null = pa.scalar(None, pa.int64())
+    mask = pa.array(has_changed)
     return tuple(
-        pc.if_else(shown, each.take(encoded.indices), nothing) for each in (times, numbers)
+        pc.if_else(mask, column.take(encoded.indices), null) for column in (times, numbers)
     )
 
 
-def _added_up(table: Table) -> Table:
+def _sum_by_partition(table: Table) -> Table:
     """Return one row for each partition of each spec."""
     partition, spec_id = concat(table.column("partition")), concat(table.column("spec_id"))
     leaves = [spec_id, *partition.flatten()]
-    kind = pa.struct([(str(at), one.type) for at, one in enumerate(leaves)])
+    kind = pa.struct([(str(number), leaf.type) for number, leaf in enumerate(leaves)])
     first, group = distinct(struct_of(table.num_rows, leaves, kind))
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
@@ -201,8 +207,8 @@ def _added_up(table: Table) -> Table:
     )
 
 
-def _as_sums(rows: Table) -> Table:
-    """Return the rows of a file as those that are added up: what it lacks is 0."""
+def _sums_of_file(rows: Table) -> Table:
+    """Return the rows of a statistics file with all columns that are summed; missing ones are 0."""
     columns = {name: concat(rows.column(name)) for name in ("partition", "spec_id")}
     for name in _SUMS:
         if name in rows.column_names:
@@ -215,13 +221,13 @@ def _as_sums(rows: Table) -> Table:
 
 
 def _order(table: Table) -> Any:
-    """Return the rows' order by partition, nulls first, then spec."""
+    """Return the order of rows by partition, nulls first, then by spec."""
     columns: list[Any] = []
     for child in concat(table.column("partition")).flatten():
         plain = child.cast(pa.binary()) if pa.types.is_fixed_size_binary(child.type) else child
         columns += [pc.is_valid(child), plain]
     columns.append(concat(table.column("spec_id")))
-    names = [str(at) for at in range(len(columns))]
+    names = [str(number) for number in range(len(columns))]
     return pc.sort_indices(
         pa.table(columns, names), sort_keys=[(name, "ascending") for name in names]
     )

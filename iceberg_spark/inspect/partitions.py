@@ -1,4 +1,4 @@
-"""`partitions`: files and rows of each partition, added up on columns.
+"""`partitions`: the files and rows of each partition, summed on columns.
 
 Source: Java's PartitionsTable.
 """
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.arrays import concat, struct_of
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.inspect.names import MetadataTable
-from iceberg_spark.inspect.partition_column import coerced
+from iceberg_spark.inspect.partition_column import align_partitions
 from iceberg_spark.inspect.schemas import metadata_table_schema, partition_struct
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
@@ -43,52 +43,56 @@ _SUMS: Mapping[str, tuple[DataFileContent, str]] = {
     "equality_delete_record_count": (DataFileContent.EQUALITY_DELETES, "record_count"),
     "equality_delete_file_count": (DataFileContent.EQUALITY_DELETES, _FILES),
 }
-"""What is added up, and over which files."""
+"""The source column of each sum, and the content of the files that it counts."""
 
 
 def partitions(metadata: TableMetadata, io: FileIO, snapshot: Snapshot | None) -> pa.Table:
-    """Return one row per partition with its live files; one in all without partition fields.
+    """Return a row for each partition with live files; one row if there are no partition fields.
 
-    Tuples of specs that have different numbers of the table's partition fields are different
-    partitions, even where all values are equal. `spec_id` and `last_updated_*` are those of
-    the newest snapshot that added a file and has not expired. Memory holds a row for each
-    partition, snapshot and manifest that have files together.
+    Tuples of specs with different numbers of the table's partition fields are different partitions,
+    even if all values are equal. `spec_id` and `last_updated_*` come from the newest snapshot that
+    added a file and has not expired. Memory holds a row for each partition, snapshot and manifest
+    that have a file in common.
     """
     schema = to_arrow(metadata_table_schema(MetadataTable.PARTITIONS, metadata))
     parts = [] if snapshot is None else list(partition_sums(metadata, io, snapshot))
     if not parts:
         return schema.empty_table()
-    found = pa.concat_tables(parts).combine_chunks()
-    first, group = _groups(found, ("partition", "fields"))
-    sorted_rows = _sorted(group)
-    columns = {name: _total(_longs(found, name), *sorted_rows) for name in _SUMS}
-    newest, known = _newest(found, group, metadata)
-    rows = pa.array(np.where(known, newest, first))
-    times = _times(found.column("snapshot_id"), metadata)[newest] * 1000
-    updated_by = _longs(found, "snapshot_id")[newest]
+    sums = pa.concat_tables(parts).combine_chunks()
+    first, group = _groups(sums, ("partition", "fields"))
+    sorted_rows = _sort_by_group(group)
+    columns = {name: _total(_longs(sums, name), *sorted_rows) for name in _SUMS}
+    newest, has_snapshot = _newest(sums, group, metadata)
+    rows = pa.array(np.where(has_snapshot, newest, first))
+    times = _times(sums.column("snapshot_id"), metadata)[newest] * 1000
+    updated_by = _longs(sums, "snapshot_id")[newest]
     arrays = {
         **{name: pa.array(values) for name, values in columns.items()},
-        "partition": concat(found.column("partition")).take(pa.array(first)),
-        "spec_id": concat(found.column("spec_id")).take(rows),
-        "last_updated_at": pa.array(times, mask=~known),
-        "last_updated_snapshot_id": pa.array(updated_by, mask=~known),
+        "partition": concat(sums.column("partition")).take(pa.array(first)),
+        "spec_id": concat(sums.column("spec_id")).take(rows),
+        "last_updated_at": pa.array(times, mask=~has_snapshot),
+        "last_updated_snapshot_id": pa.array(updated_by, mask=~has_snapshot),
     }
-    return pa.Table.from_arrays([arrays[one.name].cast(one.type) for one in schema], schema=schema)
+    return pa.Table.from_arrays(
+        [arrays[field.name].cast(field.type) for field in schema], schema=schema
+    )
 
 
 def partition_sums(metadata: TableMetadata, io: FileIO, snapshot: Snapshot) -> Iterator[pa.Table]:
-    """Yield the live files of each manifest, which has one spec, by partition and snapshot.
+    """Yield the live files of each manifest, summed by partition and snapshot.
 
-    Columns: `partition` (all the table's partition fields, null for those that the spec lacks),
-    `snapshot_id`, `spec_id`, `fields` (how many of them the spec has) and what is added up.
+    Columns: `partition` (all of the table's partition fields; null if the spec lacks one),
+    `snapshot_id`, `spec_id`, `fields` (the number of partition fields that the spec has), the sums.
     """
-    wanted, former = partition_struct(metadata), metadata.schemas.values()
+    partition_kind, former = partition_struct(metadata), metadata.schemas.values()
     kinds = {
         spec_id: partition_type(spec, metadata.schema, former)
         for spec_id, spec in metadata.partition_specs.items()
     }
     manifests = [
-        one for one in read_manifest_list(io, snapshot, metadata) if one.may_have_live_files
+        manifest
+        for manifest in read_manifest_list(io, snapshot, metadata)
+        if manifest.may_have_live_files
     ]
     for manifest, entries in zip(
         manifests, entry_tables(io, manifests, kinds, _COLUMNS), strict=True
@@ -98,16 +102,18 @@ def partition_sums(metadata: TableMetadata, io: FileIO, snapshot: Snapshot) -> I
             pc.not_equal(entries.column("status"), ManifestEntryStatus.DELETED.value)
         )
         if live.num_rows:
-            fields = {one.field_id for one in kinds[spec_id].fields}
-            projected = sum(one.field_id in fields for one in wanted.fields)
-            yield _added_up(live, wanted, spec_id, projected)
+            fields = {field.field_id for field in kinds[spec_id].fields}
+            projected = sum(field.field_id in fields for field in partition_kind.fields)
+            yield _sum_by_partition(live, partition_kind, spec_id, projected)
 
 
-def _added_up(live: pa.Table, wanted: StructType, spec_id: int, projected: int) -> pa.Table:
-    tuples = coerced(concat(live.column("partition")), wanted)
+def _sum_by_partition(
+    live: pa.Table, partition_kind: StructType, spec_id: int, projected: int
+) -> pa.Table:
+    tuples = align_partitions(concat(live.column("partition")), partition_kind)
     keyed = pa.table({"partition": tuples, "snapshot_id": live.column("snapshot_id")})
     first, group = _groups(keyed, ("partition", "snapshot_id"))
-    content, sorted_rows = _longs(live, "content"), _sorted(group)
+    content, sorted_rows = _longs(live, "content"), _sort_by_group(group)
     sums = {}
     for name, (kind, source) in _SUMS.items():
         of_kind = content == kind.value
@@ -126,10 +132,14 @@ def _added_up(live: pa.Table, wanted: StructType, spec_id: int, projected: int) 
 
 
 def _groups(table: pa.Table, names: tuple[str, str]) -> tuple[Longs, Longs]:
-    """Return the first row of each distinct pair of columns, and each row's number of its pair."""
+    """Return the first row of each distinct pair of columns, and the number of each row's pair."""
     columns = [concat(table.column(name)) for name in names]
-    leaves = [child for one in columns for child in (one.flatten() if _is_struct(one) else [one])]
-    kind = pa.struct([(str(at), one.type) for at, one in enumerate(leaves)])
+    leaves = [
+        child
+        for column in columns
+        for child in (column.flatten() if _is_struct(column) else [column])
+    ]
+    kind = pa.struct([(str(number), leaf.type) for number, leaf in enumerate(leaves)])
     return distinct(struct_of(table.num_rows, leaves, kind))
 
 
@@ -137,35 +147,37 @@ def _is_struct(array: Any) -> bool:
     return bool(pa.types.is_struct(array.type))
 
 
-def _sorted(group: Longs) -> tuple[Longs, Longs]:
-    """Return the rows group by group, and where each group starts among them."""
+def _sort_by_group(group: Longs) -> tuple[Longs, Longs]:
+    """Return the rows' order by group, and where each group starts in that order."""
     order = np.argsort(group, kind="stable")
     return order, np.flatnonzero(np.diff(group[order], prepend=-1))
 
 
 def _total(values: Longs, order: Longs, starts: Longs) -> Longs:
-    """Return the sum of each group; whole numbers stay exact."""
+    """Return the sum of each group; integers stay exact."""
     return np.add.reduceat(values[order], starts)
 
 
 def _newest(
-    found: pa.Table, group: Longs, metadata: TableMetadata
+    sums: pa.Table, group: Longs, metadata: TableMetadata
 ) -> tuple[Longs, npt.NDArray[np.bool_]]:
-    """Return for each group the first row of its newest snapshot, and whether that is known."""
-    times = _times(found.column("snapshot_id"), metadata)
-    order = np.lexsort((-times, group))  # stable: the first of equal ones stays the first
+    """Return the first row of each group's newest snapshot, and whether that snapshot exists."""
+    times = _times(sums.column("snapshot_id"), metadata)
+    order = np.lexsort((-times, group))  # stable: of equal times the first row comes first
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
     rows = order[starts]
     return rows, times[rows] >= 0
 
 
 def _times(snapshot_ids: Any, metadata: TableMetadata) -> Longs:
-    """Return when each snapshot was made (ms since the epoch), -1 for those that have expired."""
+    """Return the commit time of each snapshot in ms since the epoch, -1 for expired snapshots."""
     encoded = concat(snapshot_ids).dictionary_encode(null_encoding="encode")
-    known = [metadata.snapshots.get(one) for one in encoded.dictionary.to_pylist()]
-    times = np.array([-1 if one is None else one.timestamp_ms for one in known], np.int64)
-    found: Longs = times[encoded.indices.to_numpy()]
-    return found
+    snapshots = [metadata.snapshots.get(id_) for id_ in encoded.dictionary.to_pylist()]
+    times = np.array(
+        [-1 if snapshot is None else snapshot.timestamp_ms for snapshot in snapshots], np.int64
+    )
+    row_times: Longs = times[encoded.indices.to_numpy()]
+    return row_times
 
 
 def _longs(table: pa.Table, name: str) -> Longs:

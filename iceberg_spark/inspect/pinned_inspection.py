@@ -1,4 +1,4 @@
-"""A load of a metadata table, `T#files`: its snapshot resolved, cut into groups, read in tasks."""
+"""A read of a metadata table (`T#files`): pins the snapshot, splits it, reads it in tasks."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ DEFAULT_BATCH_ROWS = 131_072
 
 @dataclass(frozen=True, slots=True)
 class PinnedInspection:
-    """Which metadata table a load shows, its snapshot resolved.
+    """A metadata table at a pinned snapshot.
 
-    It travels to every task, so it holds no schema: each process makes the request anew from the
+    It is pickled into every task, so it holds no schema: each process derives the request from the
     pinned metadata.
     """
 
@@ -38,45 +38,46 @@ class PinnedInspection:
     options: ReadOptions
 
     def request(self, metadata: TableMetadata) -> Inspection:
-        """Return the read; every process of a query makes the same one."""
+        """Return the read; the same in every process of a query."""
         return inspection(metadata, self.name, self.options)
 
     def groups(self) -> list[list[Part]]:
-        """Return the manifests or delete files to read, balanced by bytes; small tables are one."""
+        """Return the parts in groups of similar size in bytes; a small table is one group."""
         metadata = self.table.metadata()
-        some = parts(self.request(metadata), metadata, self.table.io)
-        return _balanced(some, metadata, self.options)
+        all_parts = parts(self.request(metadata), metadata, self.table.io)
+        return _balance(all_parts, metadata, self.options)
 
-    def batches(self, some: Sequence[Part]) -> tuple[Schema, Iterator[pa.RecordBatch]]:
-        """Return the rows of a group, and what their columns are."""
+    def batches(self, group: Sequence[Part]) -> tuple[Schema, Iterator[pa.RecordBatch]]:
+        """Return the schema and the rows of a group."""
         metadata = self.table.metadata()
         request = self.request(metadata)
-        return request.read_schema, self._rows(request, metadata, some)
+        return request.read_schema, self._rows(request, metadata, group)
 
     def _rows(
-        self, request: Inspection, metadata: TableMetadata, some: Sequence[Part]
+        self, request: Inspection, metadata: TableMetadata, group: Sequence[Part]
     ) -> Iterator[pa.RecordBatch]:
         table = self.table
         loaded = LoadedTable(table.path, metadata, table.metadata_location, table.io)
-        rows = self.options.batch_rows or DEFAULT_BATCH_ROWS
-        for found in read_parts(request, loaded, loaded.io, some):
-            yield from found.to_batches(max_chunksize=rows)
+        batch_rows = self.options.batch_rows or DEFAULT_BATCH_ROWS
+        for rows in read_parts(request, loaded, loaded.io, group):
+            yield from rows.to_batches(max_chunksize=batch_rows)
 
 
 def pin_inspection(
     options: ReadOptions, loaded: LoadedTable, name: str
 ) -> tuple[PinnedInspection, Schema]:
-    """Pin the metadata and the snapshot of a load of `T#name`; returns the columns too.
+    """Pin the metadata and the snapshot of `T#name`; return that and the schema to read.
 
-    Raises InvalidInputError for an unknown name, InvalidOptionError for an option that metadata
-    tables don't have.
+    Raises:
+        InvalidInputError: no metadata table has this name.
+        InvalidOptionError: metadata tables do not support one of the options.
     """
     kind = metadata_table(name)
     _check_options(options, kind)
     inspected = PinnedInspection(pinned(options.path, loaded, options.storage), kind, options)
     request = inspected.request(loaded.metadata)
     if request.snapshot_id is not None:
-        inspected = replace(inspected, options=_at(options, request.snapshot_id))
+        inspected = replace(inspected, options=_pin_snapshot(options, request.snapshot_id))
     return inspected, request.read_schema
 
 
@@ -86,9 +87,9 @@ def pin_metadata_table(
     """Pin a metadata table of a loaded table, as `pin_inspection` does.
 
     Args:
-        loaded: the table, and where its metadata was read.
-        name: the metadata table, as `snapshots`.
-        version: the options that choose a version, as `version_as_of`.
+        loaded: the table and the location of its metadata.
+        name: the metadata table, for example `snapshots`.
+        version: the options that choose a version, for example `version_as_of`.
     """
     path = f"{loaded.metadata_location}#{name}"
     options = ReadOptions(path=path, storage=loaded.io.properties, **version)
@@ -96,21 +97,20 @@ def pin_metadata_table(
 
 
 def _check_options(options: ReadOptions, name: MetadataTable) -> None:
-    given = {
+    is_set_by_option = {
         "start-snapshot-id": options.start_snapshot_id is not None,
         "end-snapshot-id": options.end_snapshot_id is not None,
         "metadata-columns": bool(options.metadata_columns),
         "pushdown": options.pushdown,
     }
-    for option, is_given in given.items():
-        if is_given:
+    for option, is_set in is_set_by_option.items():
+        if is_set:
             raise InvalidOptionError(
-                f"Option '{option}' is for tables of rows: metadata table '{name}' has none such, "
-                "leave it out"
+                f"Option '{option}' is not supported by metadata table '{name}': leave it out"
             )
 
 
-def _at(options: ReadOptions, snapshot_id: int) -> ReadOptions:
+def _pin_snapshot(options: ReadOptions, snapshot_id: int) -> ReadOptions:
     return replace(
         options,
         snapshot_id=snapshot_id,
@@ -121,12 +121,12 @@ def _at(options: ReadOptions, snapshot_id: int) -> ReadOptions:
     )
 
 
-def _balanced(
-    some: Sequence[Part], metadata: TableMetadata, options: ReadOptions
+def _balance(
+    all_parts: Sequence[Part], metadata: TableMetadata, options: ReadOptions
 ) -> list[list[Part]]:
-    """Balance parts as data files are, by `read.split.metadata-target-size` for manifests."""
+    """Balance parts like data files, manifests by `read.split.metadata-target-size`."""
     size = options.split_size
-    if size is None and not any(isinstance(part, PositionDeleteFile) for part in some):
+    if size is None and not any(isinstance(part, PositionDeleteFile) for part in all_parts):
         size = int_property(metadata.properties, METADATA_SPLIT_SIZE)
     split = split_options(
         metadata.properties,
@@ -134,8 +134,11 @@ def _balanced(
         lookback=options.lookback,
         open_file_cost=options.file_open_cost,
     )
-    heavy = np.array([max(_bytes(part), split.open_file_cost) for part in some], np.int64)
-    return [[some[at] for at in group] for group in pack(heavy, split.split_size, split.lookback)]
+    sizes = np.array([max(_bytes(part), split.open_file_cost) for part in all_parts], np.int64)
+    return [
+        [all_parts[number] for number in group]
+        for group in pack(sizes, split.split_size, split.lookback)
+    ]
 
 
 def _bytes(part: Part) -> int:

@@ -44,7 +44,7 @@ _NAMES: Mapping[Path, int] = {
     (reserved.DELETE_FILE_POS.name,): reserved.DELETE_FILE_POS_ID,
     ("row",): reserved.DELETE_FILE_ROW_ID,
 }
-"""For files without field ids."""
+"""Field ids by name, for files without field ids."""
 _OF_FILE = (PARTITION, SPEC_ID, "delete_file_path", "content_offset", "content_size_in_bytes")
 
 
@@ -59,7 +59,7 @@ class PositionDeleteFile:
 def position_delete_files(
     metadata: TableMetadata, io: FileIO, snapshot: Snapshot | None
 ) -> list[PositionDeleteFile]:
-    """Return the live position delete files of a snapshot; one value each is held."""
+    """Return the live position delete files of a snapshot; all of them are held in memory."""
     if snapshot is None:
         return []
     former = metadata.schemas.values()
@@ -68,20 +68,20 @@ def position_delete_files(
         for spec_id, spec in metadata.partition_specs.items()
     }
     manifests = [
-        one
-        for one in read_manifest_list(io, snapshot, metadata)
-        if one.content is ManifestContent.DELETES and one.may_have_live_files
+        manifest
+        for manifest in read_manifest_list(io, snapshot, metadata)
+        if manifest.content is ManifestContent.DELETES and manifest.may_have_live_files
     ]
-    found = []
+    delete_files = []
     tables = entry_tables(io, manifests, kinds, _COLUMNS)
     for manifest, entries in zip(manifests, tables, strict=True):
         kind = kinds[manifest.partition_spec_id]
         for file in data_files(_live(entries), manifest.partition_spec_id, kind):
-            ids = (one.field_id for one in kind.fields)
-            found.append(
+            ids = (field.field_id for field in kind.fields)
+            delete_files.append(
                 PositionDeleteFile(scanned(file), dict(zip(ids, file.partition, strict=True)))
             )
-    return found
+    return delete_files
 
 
 def _live(entries: pa.Table) -> pa.Table:
@@ -95,38 +95,41 @@ def deleted_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a delete file as batches of exactly `read_schema`.
 
-    `partition_ids` are the partition field ids by name. A file that does not keep the deleted
-    rows has a null `row`, and so has a deletion vector. Raises NoSuchFileError, CorruptFileError
-    naming the file.
+    `partition_ids` maps partition names to field ids. `row` is null for deletion vectors and for
+    files that do not store the deleted rows.
+
+    Raises:
+        NoSuchFileError: the delete file does not exist.
+        CorruptFileError: the delete file cannot be decoded; the message names it.
     """
     file = delete.file
     schema = to_arrow(read_schema)
-    own = [one for one in read_schema.fields if one.name not in _OF_FILE]
+    columns = [field for field in read_schema.fields if field.name not in _OF_FILE]
     constants = _constants(delete, read_schema, partition_ids)
-    wanted = own or [reserved.DELETE_FILE_POS]  # something has to be read to count the rows
-    found = _vector_rows if file.is_vector else _file_rows
-    for batch in found(io, file, wanted):
+    columns_to_read = columns or [reserved.DELETE_FILE_POS]  # read a column to count the rows
+    read_rows = _vector_rows if file.is_vector else _file_rows
+    for batch in read_rows(io, file, columns_to_read):
         rows = batch.num_rows
         arrays = [
-            pa.repeat(constants[one.name], rows)
-            if one.name in constants
-            else batch.column(one.name)
-            for one in read_schema.fields
+            pa.repeat(constants[field.name], rows)
+            if field.name in constants
+            else batch.column(field.name)
+            for field in read_schema.fields
         ]
         yield batch_of(rows, arrays, schema)
 
 
 def _file_rows(
-    io: FileIO, file: DeleteFile, wanted: Sequence[NestedField]
+    io: FileIO, file: DeleteFile, columns: Sequence[NestedField]
 ) -> Iterator[pa.RecordBatch]:
-    return projected_rows(io, file, wanted, _NAMES)
+    return projected_rows(io, file, columns, _NAMES)
 
 
 def _vector_rows(
-    io: FileIO, file: DeleteFile, wanted: Sequence[NestedField]
+    io: FileIO, file: DeleteFile, fields: Sequence[NestedField]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that a delete file of the same deletes would have."""
-    schema = to_arrow(Schema(*wanted))
+    """Yield the rows of a deletion vector as a position delete file would have them."""
+    schema = to_arrow(Schema(*fields))
     path = pa.scalar(file.referenced_data_file, pa.string())
     for positions in vector_positions(io, file):
         rows = len(positions)
@@ -134,7 +137,7 @@ def _vector_rows(
             reserved.DELETE_FILE_PATH.name: pa.repeat(path, rows),
             reserved.DELETE_FILE_POS.name: pa.array(positions),
         }
-        arrays = [columns.get(one.name, pa.nulls(rows, one.type)) for one in schema]
+        arrays = [columns.get(field.name, pa.nulls(rows, field.type)) for field in schema]
         yield batch_of(rows, arrays, schema)
 
 
@@ -142,7 +145,7 @@ def _constants(
     delete: PositionDeleteFile, read_schema: Schema, partition_ids: Mapping[str, int]
 ) -> dict[str, pa.Scalar]:
     file = delete.file
-    found = {
+    constants = {
         SPEC_ID: pa.scalar(file.spec_id, pa.int32()),
         "delete_file_path": pa.scalar(file.file_path, pa.string()),
         "content_offset": pa.scalar(file.content_offset, pa.int64()),
@@ -150,8 +153,8 @@ def _constants(
     }
     for field in read_schema.fields:
         if field.name == PARTITION and isinstance(field.field_type, StructType):
-            found[PARTITION] = _tuple(delete.partition, field.field_type, partition_ids)
-    return found
+            constants[PARTITION] = _tuple(delete.partition, field.field_type, partition_ids)
+    return constants
 
 
 def _tuple(
@@ -159,6 +162,6 @@ def _tuple(
 ) -> pa.Scalar:
     """Return the partition as one struct; fields that the file's spec lacks are null."""
     children = [
-        to_array(one.field_type, [values.get(partition_ids[one.name])]) for one in kind.fields
+        to_array(field.field_type, [values.get(partition_ids[field.name])]) for field in kind.fields
     ]
     return struct_of(1, children, to_arrow_type(kind))[0]

@@ -1,6 +1,6 @@
-"""`readable_metrics`: counts and typed bounds of each column, out of the manifest's maps.
+"""`readable_metrics`: counts and typed bounds of each column, from the maps of a manifest.
 
-One pass over each map for all columns; no loop over files. Source: Java's MetricsUtil.
+Each map is read once for all columns; there is no loop over files. Source: Java's MetricsUtil.
 """
 
 from __future__ import annotations
@@ -24,47 +24,51 @@ MAP_OF: Mapping[str, str] = {
     "lower_bound": "lower_bounds",
     "upper_bound": "upper_bounds",
 }
-"""Which column of a manifest each readable metric comes from."""
+"""The column of a manifest that each readable metric comes from."""
 
 _BOUNDS = ("lower_bound", "upper_bound")
 
 
-def maps_of(wanted: StructType) -> frozenset[str]:
-    """Return the columns of a manifest that these readable metrics are made from."""
+def maps_of(metrics_struct: StructType) -> frozenset[str]:
+    """Return the columns of a manifest that the readable metrics come from."""
     return frozenset(
-        MAP_OF[metric.name] for column in wanted.fields for metric in _metrics(column.field_type)
+        MAP_OF[metric.name]
+        for column in metrics_struct.fields
+        for metric in _metrics(column.field_type)
     )
 
 
 def readable_metrics(
-    entries: pa.Table, wanted: StructType, ids: Mapping[str, int]
+    entries: pa.Table, metrics_struct: StructType, ids: Mapping[str, int]
 ) -> pa.StructArray:
-    """Return the struct of a struct for each column; `ids` gives the field id of a full name.
+    """Return a struct with a struct of metrics for each column; `ids` maps full names to field ids.
 
-    A metric that a file does not have is null, also where it has none at all.
+    A metric that a file lacks is null.
     """
-    found = {name: _of_map(entries, name, wanted, ids) for name in maps_of(wanted)}
+    values = {
+        name: _values_of_map(entries, name, metrics_struct, ids) for name in maps_of(metrics_struct)
+    }
     rows = entries.num_rows
     columns = []
-    for column in wanted.fields:
+    for column in metrics_struct.fields:
         field_id, kind = ids[column.name], to_arrow_type(column.field_type)
         metrics = [
-            _metric(found[MAP_OF[one.name]][field_id], one.name, one.field_type)
-            for one in _metrics(column.field_type)
+            _metric(values[MAP_OF[metric.name]][field_id], metric.name, metric.field_type)
+            for metric in _metrics(column.field_type)
         ]
         columns.append(struct_of(rows, metrics, kind))
-    return struct_of(rows, columns, to_arrow_type(wanted))
+    return struct_of(rows, columns, to_arrow_type(metrics_struct))
 
 
-def _of_map(
-    entries: pa.Table, name: str, wanted: StructType, ids: Mapping[str, int]
+def _values_of_map(
+    entries: pa.Table, name: str, metrics_struct: StructType, ids: Mapping[str, int]
 ) -> dict[int, Any]:
-    needed: Collection[int] = [
+    field_ids: Collection[int] = [
         ids[column.name]
-        for column in wanted.fields
+        for column in metrics_struct.fields
         if any(MAP_OF[metric.name] == name for metric in _metrics(column.field_type))
     ]
-    return map_values(entries.column(name), needed)
+    return map_values(entries.column(name), field_ids)
 
 
 def _metric(values: Any, name: str, kind: IcebergType) -> Any:

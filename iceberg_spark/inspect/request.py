@@ -1,6 +1,6 @@
-"""A read of a metadata table: what it shows, what it is cut into, and the rows of each part.
+"""A read of a metadata table: its schema, its parts, and the rows of each part.
 
-The parts are independent, so that they can be read one after the other or by Spark's tasks.
+The parts are independent: this process reads them one after the other, or Spark's tasks do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.row_filter import row_filter as mask_of
 from iceberg_spark.inspect.files import FilesRequest, file_rows
 from iceberg_spark.inspect.history import history, metadata_log_entries
-from iceberg_spark.inspect.manifest_choice import chosen_manifests
+from iceberg_spark.inspect.manifest_choice import reachable_manifests
 from iceberg_spark.inspect.manifests import all_manifests, manifests
 from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.partitions import partitions
@@ -54,8 +54,8 @@ SNAPSHOTS_IN_A_PART = 64
 class Inspection:
     """A pinned read of one metadata table.
 
-    `schema` has all columns, `read_schema` those asked for in the table's order. `snapshot_id`
-    is None for an empty table and for tables that show all snapshots.
+    `schema` has all columns, `read_schema` the selected ones in the table's order. `snapshot_id` is
+    None for an empty table and for tables that show all snapshots.
     """
 
     name: MetadataTable
@@ -70,11 +70,11 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class WholeTable:
-    """All rows, made from the metadata at once."""
+    """All rows of a small table, computed from the metadata in one step."""
 
 
 Part: TypeAlias = WholeTable | Snapshot | ManifestFile | PositionDeleteFile
-"""What one row set is made of; for `all_manifests` a snapshot, for files a manifest."""
+"""A unit of work: a snapshot for `all_manifests`, a manifest for tables over files."""
 
 
 def inspection(
@@ -84,32 +84,37 @@ def inspection(
 ) -> Inspection:
     """Return the pinned read of a request.
 
-    Columns and predicate name the metadata table's own columns; the columns are always those of
-    the table as it is now, also for an older snapshot. Raises InvalidOptionError for a snapshot
-    of a table that shows all, NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError.
+    Columns and predicate name the metadata table's own columns. These are the columns of the
+    current schema, also for an older snapshot.
+
+    Raises:
+        InvalidOptionError: the request chooses a snapshot of a table that shows all snapshots.
+        NoSuchSnapshotError: the snapshot does not exist.
+        InvalidSchemaError: a selected column does not exist.
+        InvalidExpressionError: the predicate does not fit the columns.
     """
     schema = metadata_table_schema(name, metadata)
     former = metadata.schemas.values()
-    wanted = project(schema, request.selected_fields, case_sensitive=request.case_sensitive)
+    projection = project(schema, request.selected_fields, case_sensitive=request.case_sensitive)
     return Inspection(
         name=name,
         schema=schema,
-        read_schema=wanted.schema,
+        read_schema=projection.schema,
         snapshot_id=_snapshot_id(metadata, name, request),
         partition_types={
             spec_id: partition_type(spec, metadata.schema, former)
             for spec_id, spec in metadata.partition_specs.items()
         },
-        partition_ids={one.name: one.field_id for one in partition_struct(metadata).fields},
-        metric_ids={one.name: one.field_id for one in metric_columns(metadata.schema)},
+        partition_ids={field.name: field.field_id for field in partition_struct(metadata).fields},
+        metric_ids={field.name: field.field_id for field in metric_columns(metadata.schema)},
         row_filter=bound_filter(schema, request),
     )
 
 
 def parts(request: Inspection, metadata: TableMetadata, io: FileIO) -> list[Part]:
-    """Return what the read is cut into; a list entry for each, no rows.
+    """Return the parts of a read; no rows.
 
-    For the `all_*` tables over files memory holds the manifests of all snapshots, each once.
+    For the `all_*` tables over files, memory holds the manifests of all snapshots, each once.
     """
     snapshot = _snapshot(request, metadata)
     match request.name:
@@ -118,46 +123,46 @@ def parts(request: Inspection, metadata: TableMetadata, io: FileIO) -> list[Part
         case MetadataTable.POSITION_DELETES:
             return list(position_delete_files(metadata, io, snapshot))
         case name if name.has_files:
-            return list(chosen_manifests(metadata, io, name, snapshot))
+            return list(reachable_manifests(metadata, io, name, snapshot))
         case _:
             return [WholeTable()]
 
 
 def read_parts(
-    request: Inspection, loaded: LoadedTable, io: FileIO, some: Sequence[Part]
+    request: Inspection, loaded: LoadedTable, io: FileIO, group: Sequence[Part]
 ) -> Iterator[pa.Table]:
     """Yield the rows of parts as tables of exactly `request.read_schema`.
 
-    Memory holds the rows of one manifest, of one batch of a delete file, of 64 manifest lists,
-    or of a whole small table at a time.
+    At any time, memory holds the rows of one manifest, one batch of a delete file, 64 manifest
+    lists or one small table.
     """
     target = to_arrow(request.read_schema)
     if request.row_filter == ALWAYS_TRUE:
-        for table in _tables(request, loaded, io, some, request.read_schema):
-            yield cut_down(table, target)
+        for table in _tables(request, loaded, io, group, request.read_schema):
+            yield select_columns(table, target)
         return
     mask = mask_of(request.row_filter, _paths(request.schema))
-    for table in _tables(request, loaded, io, some, request.schema):
-        yield cut_down(table.filter(mask(table)), target)
+    for table in _tables(request, loaded, io, group, request.schema):
+        yield select_columns(table.filter(mask(table)), target)
 
 
 def _tables(
-    request: Inspection, loaded: LoadedTable, io: FileIO, some: Sequence[Part], schema: Schema
+    request: Inspection, loaded: LoadedTable, io: FileIO, group: Sequence[Part], schema: Schema
 ) -> Iterator[pa.Table]:
     """Yield the rows of parts, with at least the columns of `schema`."""
     metadata = loaded.metadata
     files = FilesRequest(
         schema, request.partition_types, request.metric_ids, request.name.has_entries
     )
-    listed = [part for part in some if isinstance(part, Snapshot)]
-    for start in range(0, len(listed), SNAPSHOTS_IN_A_PART):
-        yield all_manifests(metadata, io, listed[start : start + SNAPSHOTS_IN_A_PART])
-    manifests_to_read = [part for part in some if isinstance(part, ManifestFile)]
-    yield from read_ahead(lambda one: file_rows(io, one, files), manifests_to_read)
-    for part in some:
+    snapshots_to_list = [part for part in group if isinstance(part, Snapshot)]
+    for start in range(0, len(snapshots_to_list), SNAPSHOTS_IN_A_PART):
+        yield all_manifests(metadata, io, snapshots_to_list[start : start + SNAPSHOTS_IN_A_PART])
+    manifests_to_read = [part for part in group if isinstance(part, ManifestFile)]
+    yield from read_ahead(lambda manifest: file_rows(io, manifest, files), manifests_to_read)
+    for part in group:
         match part:
             case WholeTable():
-                yield _whole(request, loaded, io)
+                yield _whole_table(request, loaded, io)
             case PositionDeleteFile():
                 for batch in deleted_rows(io, part, schema, request.partition_ids):
                     yield pa.Table.from_batches([batch])
@@ -167,7 +172,7 @@ def _tables(
                 assert_never(part)
 
 
-def _whole(request: Inspection, loaded: LoadedTable, io: FileIO) -> pa.Table:
+def _whole_table(request: Inspection, loaded: LoadedTable, io: FileIO) -> pa.Table:
     metadata = loaded.metadata
     snapshot = _snapshot(request, metadata)
     match request.name:
@@ -191,33 +196,36 @@ def _whole(request: Inspection, loaded: LoadedTable, io: FileIO) -> pa.Table:
             raise InvalidInputError(f"Metadata table '{request.name}' is not read as a whole")
 
 
-def cut_down(table: pa.Table, target: pa.Schema) -> pa.Table:
-    """Return the columns of `target` by name, structs with the fields that it has."""
+def select_columns(table: pa.Table, target: pa.Schema) -> pa.Table:
+    """Return the columns of `target` by name; structs keep only the fields of `target`."""
     if table.schema.names == target.names and table.schema.types == target.types:
         return table
-    columns = [_cut(concat(table.column(one.name)), one.type) for one in target]
+    columns = [_select_fields(concat(table.column(field.name)), field.type) for field in target]
     if columns:
         return pa.Table.from_arrays(columns, schema=target)
     return pa.Table.from_struct_array(struct_of(table.num_rows, (), pa.struct([])))
 
 
-def _cut(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def _select_fields(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if array.type == kind:
         return array
     if pa.types.is_struct(kind):
         children = [
-            _cut(array.field(array.type.get_field_index(one.name)), one.type) for one in kind
+            _select_fields(array.field(array.type.get_field_index(field.name)), field.type)
+            for field in kind
         ]
         return map_struct(array, children, kind)
     if pa.types.is_list(kind):
-        return map_list(array, lambda values: _cut(values, kind.value_type), kind)
+        return map_list(array, lambda values: _select_fields(values, kind.value_type), kind)
     return array
 
 
 def _paths(schema: Schema) -> dict[int, tuple[str, ...]]:
-    """Return the names that lead to each field, outermost first."""
+    """Return the names on the path to each field, outermost first."""
     return {
-        field_id: tuple(schema.find_field(one).name for one in schema.path_ids(field_id))
+        field_id: tuple(
+            schema.find_field(ancestor_id).name for ancestor_id in schema.path_ids(field_id)
+        )
         for field_id in schema.field_ids
     }
 

@@ -1,6 +1,6 @@
 """The columns of each metadata table: Java's names, types and nullability.
 
-Field ids are Java's too where it has fixed ones; they only have to be unique.
+Field ids are Java's where Java fixes them. Otherwise they only have to be unique.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ PARTITION_STATISTICS_FILES = Schema(
 
 
 def _manifest_fields(*, all_snapshots: bool) -> tuple[NestedField, ...]:
-    """Return the columns that `manifests` and `all_manifests` share; the latter requires fewer."""
+    """Return the columns of `manifests` and `all_manifests`; the latter requires fewer of them."""
     kind = _optional if all_snapshots else _required
     nan = _required if all_snapshots else _optional
     summary = StructType(
@@ -156,7 +156,7 @@ _FIXED: Mapping[MetadataTable, Schema] = {
 
 
 def metadata_table_schema(name: MetadataTable, metadata: TableMetadata) -> Schema:
-    """Return the columns that a metadata table of this table has."""
+    """Return the columns of a metadata table of this table."""
     if name in _FIXED:
         return _FIXED[name]
     partition = partition_struct(metadata)
@@ -181,35 +181,40 @@ def partition_struct(metadata: TableMetadata) -> StructType:
     every = union_partition_type(specs, metadata.schema, metadata.schemas.values())
     return StructType(
         *(
-            one
-            for one in every.fields
-            if any(metadata.schema.get(source) is not None for source in sources[one.field_id])
+            field
+            for field in every.fields
+            if any(metadata.schema.get(source) is not None for source in sources[field.field_id])
         )
     )
 
 
 def metric_columns(schema: Schema) -> tuple[NestedField, ...]:
-    """Return the columns that have metrics, named by their full names and ordered by them.
+    """Return the columns that have readable metrics, with their full names, in the order of these.
 
-    Source: Java's MetricsUtil.readableMetricsSchema. Geometry has bounds of another form and is
-    left out.
+    Source: Java's MetricsUtil.readableMetricsSchema. Geometry and geography have no readable bounds
+    and are left out.
     """
-    found = [
+    columns = [
         replace(schema.find_field(field_id), name=schema.find_column_name(field_id) or "")
         for field_id in schema.field_ids
     ]
-    named = [
-        one
-        for one in found
-        if isinstance(one.field_type, PRIMITIVES)
-        and not isinstance(one.field_type, GeometryType | GeographyType)
+    with_metrics = [
+        column
+        for column in columns
+        if isinstance(column.field_type, PRIMITIVES)
+        and not isinstance(column.field_type, GeometryType | GeographyType)
     ]
-    return tuple(sorted(named, key=lambda one: one.name.encode("utf-16-be")))  # Java's order
+    return tuple(sorted(with_metrics, key=_java_order))
+
+
+def _java_order(column: NestedField) -> bytes:
+    """Return the key by which Java compares names: their UTF-16 code units."""
+    return column.name.encode("utf-16-be")
 
 
 def _with_metrics(fields: tuple[NestedField, ...], table: Schema) -> Schema:
     ids = itertools.count(Schema(*fields).highest_field_id + 1)
-    metrics = StructType(*(_metrics_of(one, ids) for one in metric_columns(table)))
+    metrics = StructType(*(_metrics_of(source, ids) for source in metric_columns(table)))
     column = _optional(next(ids), READABLE_METRICS, metrics)
     return Schema(*fields, replace(column, doc=METRICS_DOC))
 
@@ -218,19 +223,19 @@ def _metrics_of(column: NestedField, ids: Iterator[int]) -> NestedField:
     counts = [_optional(next(ids), name, _LONG) for name in COUNT_METRICS]
     bounds = [_optional(next(ids), name, column.field_type) for name in BOUND_METRICS]
     metrics = StructType(*with_docs([*counts, *bounds], METRIC_DOCS))
-    found = _optional(next(ids), column.name, metrics)
-    return replace(found, doc=f"Metrics for column {column.name}")
+    metrics_column = _optional(next(ids), column.name, metrics)
+    return replace(metrics_column, doc=f"Metrics for column {column.name}")
 
 
 def _file_fields(partition: StructType) -> tuple[NestedField, ...]:
-    made: list[NestedField] = []
-    for one in data_file_struct(partition, 3).fields:
-        if one.name == PARTITION and not partition.fields:
-            continue  # an empty struct is none
-        made.append(replace(one, required=False) if one.name == "content" else one)
-        if one.name == "file_format":
-            made.append(_optional(141, SPEC_ID, _INT))
-    return with_docs(made, FILE_DOCS)
+    fields: list[NestedField] = []
+    for field in data_file_struct(partition, 3).fields:
+        if field.name == PARTITION and not partition.fields:
+            continue  # Java leaves out a struct without fields
+        fields.append(replace(field, required=False) if field.name == "content" else field)
+        if field.name == "file_format":
+            fields.append(_optional(141, SPEC_ID, _INT))
+    return with_docs(fields, FILE_DOCS)
 
 
 def _entry_fields(partition: StructType) -> tuple[NestedField, ...]:
@@ -262,10 +267,10 @@ def _partitions(partition: StructType) -> Schema:
 
 
 def _position_deletes(metadata: TableMetadata, partition: StructType) -> Schema:
-    """Return the rows of position delete files; partition fields get ids that no column has."""
-    used = {one for schema in metadata.schemas.values() for one in schema.field_ids}
+    """Return the columns of `position_deletes`; partition fields get ids that no column has."""
+    used = {field_id for schema in metadata.schemas.values() for field_id in schema.field_ids}
     free = (number for number in itertools.count(1) if number not in used)
-    renumbered = StructType(*(replace(one, field_id=next(free)) for one in partition.fields))
+    renumbered = StructType(*(replace(field, field_id=next(free)) for field in partition.fields))
     fields = [
         reserved.DELETE_FILE_PATH,
         reserved.DELETE_FILE_POS,

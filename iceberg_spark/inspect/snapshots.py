@@ -12,20 +12,20 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 
 def snapshots(metadata: TableMetadata) -> pa.Table:
-    """Return all snapshots, in the order they were added. Source: Java's SnapshotsTable.
+    """Return all snapshots, in the order of the metadata. Source: Java's SnapshotsTable.
 
-    `summary` is without the operation, which has its own column.
+    `summary` does not contain the operation, which has its own column.
     """
-    every = list(metadata.snapshots.values())
+    all_snapshots = list(metadata.snapshots.values())
     columns: dict[str, list[Any]] = {
-        "committed_at": micros(one.timestamp_ms for one in every),
-        "snapshot_id": [one.snapshot_id for one in every],
-        "parent_id": [one.parent_snapshot_id for one in every],
-        "operation": [one.operation for one in every],
-        "manifest_list": [one.manifest_list for one in every],
+        "committed_at": micros(snapshot.timestamp_ms for snapshot in all_snapshots),
+        "snapshot_id": [snapshot.snapshot_id for snapshot in all_snapshots],
+        "parent_id": [snapshot.parent_snapshot_id for snapshot in all_snapshots],
+        "operation": [snapshot.operation for snapshot in all_snapshots],
+        "manifest_list": [snapshot.manifest_list for snapshot in all_snapshots],
         "summary": [
-            [(key, value) for key, value in one.summary.items() if key != "operation"]
-            for one in every
+            [(key, value) for key, value in snapshot.summary.items() if key != "operation"]
+            for snapshot in all_snapshots
         ],
     }
     return table_of(SNAPSHOTS, columns)
@@ -33,13 +33,13 @@ def snapshots(metadata: TableMetadata) -> pa.Table:
 
 def refs(metadata: TableMetadata) -> pa.Table:
     """Return branches and tags with their retention. Source: Java's RefsTable."""
-    every = metadata.refs
+    all_refs = metadata.refs
     columns: dict[str, list[Any]] = {
-        "name": list(every),
-        "type": [one.snapshot_ref_type.upper() for one in every.values()],
-        "snapshot_id": [one.snapshot_id for one in every.values()],
-        "max_reference_age_in_ms": [one.max_ref_age_ms for one in every.values()],
-        "min_snapshots_to_keep": [one.min_snapshots_to_keep for one in every.values()],
-        "max_snapshot_age_in_ms": [one.max_snapshot_age_ms for one in every.values()],
+        "name": list(all_refs),
+        "type": [ref.snapshot_ref_type.upper() for ref in all_refs.values()],
+        "snapshot_id": [ref.snapshot_id for ref in all_refs.values()],
+        "max_reference_age_in_ms": [ref.max_ref_age_ms for ref in all_refs.values()],
+        "min_snapshots_to_keep": [ref.min_snapshots_to_keep for ref in all_refs.values()],
+        "max_snapshot_age_in_ms": [ref.max_snapshot_age_ms for ref in all_refs.values()],
     }
     return table_of(REFS, columns)

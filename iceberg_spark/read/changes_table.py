@@ -1,7 +1,7 @@
-"""A table's changes as a table, `T#changes`: each row that a file of a commit brought or took away.
+"""A table's changes as a table, `T#changes`: each row that a commit's files added or removed.
 
-Rows that a commit only wrote again, as copy-on-write does, are among them, once as DELETE and once
-as INSERT (Java: SparkChangelogTable; `create_changelog_view` leaves them out).
+Rows that a commit rewrote without a change, as copy-on-write does, are included: once as DELETE and
+once as INSERT (Java: SparkChangelogTable). `create_changelog_view` leaves them out.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.metadata import TableMetadata
 
-_ASKED_OTHERWISE = frozenset({"branch", "start_snapshot_id", "end_snapshot_id"})
+_OPTIONS_OF_CHANGES = frozenset({"branch", "start_snapshot_id", "end_snapshot_id"})
 
 
 @dataclass(frozen=True, slots=True)
 class ChangesTable:
-    """What came and went after a snapshot, None for all, up to another one; nothing is read yet."""
+    """The changes after snapshot `start` (None: all of them) up to `end`; reads nothing."""
 
     request: ChangeRequest
     start: int | None
@@ -37,25 +37,31 @@ class ChangesTable:
     ) -> ChangesTable:
         """Return the changes with the columns, the filter and the last snapshot of a scan.
 
-        `bounds` are those of `change_bounds`. Raises what that raises, and InvalidSchemaError for a
-        table that has a column of a name which changes add.
+        `bounds` are those of `change_bounds`.
+
+        Raises:
+            InvalidSchemaError: a column of the table has the name of a column of changes.
+            InvalidOptionError: the scan selects `_deleted`, or a bound is not valid.
+            NoSuchSnapshotError: a bound names no snapshot of the branch.
         """
         if reserved.DELETED.name in context.read_schema.column_names:
             raise InvalidOptionError(
-                f"Changes have no column '{reserved.DELETED.name}': '_change_type' says DELETE"
+                f"Changes have no column '{reserved.DELETED.name}': filter by '_change_type'"
             )
-        added = {one.name for one in CHANGE_COLUMNS}
-        taken = [one for one in context.table_schema.fields if one.name.lower() in added]
-        if taken:
+        reserved_names = {field.name for field in CHANGE_COLUMNS}
+        clashes = [
+            field for field in context.table_schema.fields if field.name.lower() in reserved_names
+        ]
+        if clashes:
             raise InvalidSchemaError(
-                f"{context.table_location} has a column '{taken[0].name}', as its changes have: "
+                f"{context.table_location} has a column '{clashes[0].name}', as its changes have: "
                 "rename it to read them"
             )
         request = ChangeRequest(context, context.read_schema, carried_over=True)
         return cls(request, *change_bounds(metadata, context.snapshot_id, bounds))
 
     def steps(self, metadata: TableMetadata, io: FileIO) -> Iterator[ChangeStep]:
-        """Yield what each snapshot changed. Raises as `scan.changelog.change_steps` does."""
+        """Yield the changes of each snapshot. Raises as `scan.changelog.change_steps` does."""
         return change_steps(metadata, io, self.request.context, self.start, self.end)
 
     def __str__(self) -> str:
@@ -63,31 +69,34 @@ class ChangesTable:
 
 
 def changes_table(
-    metadata: TableMetadata, io: FileIO, asked: ScanRequest, bounds: Mapping[str, int]
+    metadata: TableMetadata, io: FileIO, request: ScanRequest, bounds: Mapping[str, int]
 ) -> ChangesTable:
-    """Return a table's changes: of the branch that is asked for, between bounds (`change_bounds`).
+    """Return a table's changes on the branch of a request, between `bounds` (`change_bounds`).
 
-    Raises InvalidOptionError for another choice of a snapshot, NoSuchSnapshotError,
-    InvalidSchemaError, InvalidExpressionError.
+    Raises:
+        InvalidOptionError: the request chooses a snapshot by something else than its branch.
+        NoSuchSnapshotError: a bound names no snapshot of the branch.
+        InvalidSchemaError: a selected column does not exist.
+        InvalidExpressionError: the filter does not fit the columns.
     """
-    refuse_pins(asked)
-    whole = replace(asked, start_snapshot_id=None, end_snapshot_id=None)
-    return ChangesTable.of(scan_context(metadata, whole, io), metadata, bounds)
+    refuse_pins(request)
+    unbounded = replace(request, start_snapshot_id=None, end_snapshot_id=None)
+    return ChangesTable.of(scan_context(metadata, unbounded, io), metadata, bounds)
 
 
 def refuse_as_of(name: str) -> NoReturn:
-    """Raise InvalidInputError for a query that reads a table's changes AS OF a version."""
+    """Raise InvalidInputError: a table's changes cannot be read AS OF a version."""
     raise InvalidInputError(
-        f"{name} are the changes of all snapshots, which can't be read AS OF one: compare "
+        f"{name} has the changes of all snapshots and cannot be read AS OF one: filter by "
         "_commit_snapshot_id"
     )
 
 
-def refuse_pins(asked: ScanRequest) -> None:
-    """Raise InvalidOptionError where one snapshot is asked for, by another name than its branch."""
-    pins = sorted(name.replace("_", "-") for name in asked.given - _ASKED_OTHERWISE)
+def refuse_pins(request: ScanRequest) -> None:
+    """Raise InvalidOptionError if a request chooses a snapshot other than by its branch."""
+    pins = sorted(name.replace("_", "-") for name in request.given - _OPTIONS_OF_CHANGES)
     if pins:
         raise InvalidOptionError(
-            f"'{pins[0]}' is not for changes, which are those of several snapshots: say which by "
-            "'start-snapshot-id' and 'end-snapshot-id', or by times"
+            f"Option '{pins[0]}' is not supported for changes, which span several snapshots: use "
+            "'start-snapshot-id' and 'end-snapshot-id', or timestamps"
         )

@@ -139,10 +139,10 @@ def test_what_changes_do_not_have_is_refused(lake: Any, table: ice.Table) -> Non
         with pytest.raises(error, match=said):
             lake.sql(text).collect()
     for options, said in (
-        ({"snapshot-id": number}, "'snapshot-id' is not for changes"),
+        ({"snapshot-id": number}, "'snapshot-id' is not supported for changes"),
         ({"start-snapshot-id": number, "start-timestamp": 1}, "exclude each other"),
         ({"start-timestamp": 5, "end-timestamp": 5}, "must be before"),
-        ({"metadata-columns": "_deleted"}, "'_change_type' says DELETE"),
+        ({"metadata-columns": "_deleted"}, "filter by '_change_type'"),
     ):
         with pytest.raises(InvalidOptionError, match=said):
             lake.read.options(**options).table("lake.db.t.changes")
