@@ -145,6 +145,18 @@ def map_entries(array: pa.MapArray) -> pa.StructArray:
     return struct_of(len(keys), (keys, items), entries)
 
 
+def entry_lists(array: pa.MapArray) -> pa.ListArray:
+    """Return maps as lists of their entries, structs of `key` and `value`; nothing is copied.
+
+    Arrow's `flatten` takes lists only.
+    """
+    entries = map_entries(array)
+    buffers = array.buffers()[:2]
+    return pa.Array.from_buffers(
+        pa.list_(entries.type), len(array), buffers, offset=array.offset, children=[entries]
+    )
+
+
 def struct_children(array: pa.StructArray) -> list[pa.Array]:
     """Return the children of a struct array, as long as itself."""
     return [array.field(index) for index in range(array.type.num_fields)]

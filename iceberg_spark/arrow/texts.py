@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from iceberg_spark.arrow.arrays import map_entries, plain
+from iceberg_spark.arrow.arrays import entry_lists, plain
 from iceberg_spark.arrow.schema import child_fields
 
 _LAST_ASCII = 0x7F
@@ -54,22 +54,14 @@ def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
         for field, child in zip(kind, array.flatten(), strict=True):
             yield from _texts(child, f"{path}.{field.name}")
     elif pt.is_map(kind):
-        for name, child in zip(("key", "value"), _entries(array).flatten(), strict=True):
+        for name, child in zip(
+            ("key", "value"), entry_lists(array).flatten().flatten(), strict=True
+        ):
             yield from _texts(child, f"{path}.{name}")
     elif pt.is_nested(kind):
         yield from _texts(array.flatten(), f"{path}.element")
     else:  # an extension type, or run ends
         yield from _texts(plain(array), path)
-
-
-def _entries(array: pa.MapArray) -> pa.StructArray:
-    """Return the entries that a map array shows; Arrow flattens lists only."""
-    entries = map_entries(array)
-    buffers = array.buffers()[:2]
-    lists = pa.Array.from_buffers(
-        pa.list_(entries.type), len(array), buffers, offset=array.offset, children=[entries]
-    )
-    return lists.flatten()
 
 
 def _is_utf8(texts: pa.Array) -> bool:
