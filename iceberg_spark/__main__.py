@@ -1,21 +1,30 @@
-"""`python -m iceberg_spark doctor` checks the installation; exit code 1: something is wrong."""
+"""The command line: the script `iceberg-spark`, and `python -m iceberg_spark`."""
 
 from __future__ import annotations
 
-import argparse
 import sys
+from importlib.util import find_spec
 
-from iceberg_spark.checkup.examine import doctor
+from iceberg_spark.lazy import LazyModule
+
+_cli = LazyModule("iceberg_spark.cli.run")
+_examine = LazyModule("iceberg_spark.checkup.examine")
 
 
 def main() -> int:
-    """Run a command."""
-    parser = argparse.ArgumentParser(prog="python -m iceberg_spark")
-    parser.add_argument("command", choices=["doctor"], help="doctor: check the installation")
-    parser.parse_args()
-    report = doctor()
-    sys.stdout.write(f"{report!r}\n")
-    return 0 if report.ok else 1
+    """Run a command and return its exit status.
+
+    Without typer only `doctor` runs: it has to work in every installation.
+    """
+    if find_spec("typer") is not None:
+        status: int = _cli.run(sys.argv[1:])
+        return status
+    if sys.argv[1:] == ["doctor"]:
+        report = _examine.doctor()
+        sys.stdout.write(f"{report!r}\n")
+        return 0 if report.ok else 1
+    sys.stderr.write("Error: the command line needs typer: pip install 'iceberg-spark[cli]'\n")
+    return 1
 
 
 if __name__ == "__main__":

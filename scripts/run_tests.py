@@ -89,6 +89,7 @@ SUITES = {
             "tests/hostile",
             "tests/properties",
             "tests/catalog",
+            "tests/cli",
             "tests/faults",
             "tests/interleavings",
             "tests/fuzz",

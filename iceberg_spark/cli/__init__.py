@@ -1,0 +1,1 @@
+"""The command line `iceberg-spark`: one function for each command, over the public API."""

@@ -1,0 +1,71 @@
+"""The command line as a whole: `run(arguments)` returns the exit status.
+
+0: done. 1: refused or failed, with one message on standard error. 2: the arguments are wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from iceberg_spark.cli import (
+    catalog_commands,
+    installation_commands,
+    maintenance_commands,
+    property_commands,
+    reference_commands,
+    row_commands,
+    table_commands,
+)
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.spec.printable import printable
+
+app = typer.Typer(
+    name="iceberg-spark",
+    help="Apache Iceberg tables from the command line.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+for part in (
+    catalog_commands, table_commands, row_commands, maintenance_commands, reference_commands,
+    installation_commands,
+):  # fmt: skip
+    app.registered_commands += part.app.registered_commands
+for group in (
+    property_commands.app, reference_commands.branch, reference_commands.tag,
+    maintenance_commands.maintenance,
+):  # fmt: skip
+    app.add_typer(group)
+
+_TRACEBACK = "ICEBERG_SPARK_TRACEBACK"
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit status.
+
+    Example:
+        >>> run(["count", "prod.db.events", "--filter", "id > 10"])
+        42
+        0
+    """
+    try:
+        app(list(arguments), prog_name="iceberg-spark")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else int(done.code is not None)
+    except Exception as error:
+        if os.environ.get(_TRACEBACK):
+            raise
+        sys.stderr.write(f"Error: {_message(error)}\n")
+        return 1
+    return 0
+
+
+def _message(error: Exception) -> str:
+    """Return the message on one line: of other libraries' errors the first one, with its kind."""
+    lines = str(error).split("\n")
+    if isinstance(error, IcebergError):
+        return printable(" ".join(line.strip() for line in lines))
+    return printable(f"{type(error).__name__}: {lines[0]} ({_TRACEBACK}=1 shows where)")
