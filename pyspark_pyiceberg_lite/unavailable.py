@@ -1,8 +1,21 @@
 """The data source of a Python that can't run it: says what is missing, and in which Python."""
 
 import sys
+from importlib.util import find_spec
 
 from pyspark.sql.datasource import DataSource
+
+_DEPENDENCIES = (
+    "cramjam", "fastavro", "fsspec", "mmh3", "numpy", "polars", "pyarrow", "pyiceberg_core",
+    "sqlglot", "strictyaml", "tenacity",
+)  # fmt: skip
+
+
+def check_dependencies() -> None:
+    """Check that what the source imports later is installed. Raises ModuleNotFoundError."""
+    for name in _DEPENDENCIES:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
 
 
 def source_without(missing: ModuleNotFoundError) -> type[DataSource]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
-from iceberg_spark.api.new_table import create
-from iceberg_spark.api.schema_input import SchemaInput
+from iceberg_spark.api import deferred
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import TableName, property_texts
 from iceberg_spark.engines.at_hand import session_settings
 from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.lazy import LazyFunction
 from iceberg_spark.spec.nearest import nearest
+
+create = LazyFunction("iceberg_spark.api.new_table", "create")
 
 _MADE_WITH = ("table", "schema", "partition_by", "sort_order", "properties")
 _SCANNED_WITH = ("snapshot_id", "branch", "tag", "as_of_timestamp_ms", "row_filter", "limit")
@@ -43,7 +46,7 @@ def load_table(table: TableName, **properties: object) -> Table:
 
 def create_table(
     table: TableName,
-    schema: SchemaInput,
+    schema: deferred.SchemaInput,
     *,
     partition_by: Sequence[str] | str | None = (),
     sort_order: Sequence[str] | str | None = (),
@@ -68,7 +71,8 @@ def create_table(
     """
     _check_storage("create_table", storage, _MADE_WITH)
     catalog, identifier = _resolved(table, storage)
-    return create(catalog, identifier, schema, partition_by, sort_order, properties or {})
+    new = create(catalog, identifier, schema, partition_by, sort_order, properties or {})
+    return cast(Table, new)
 
 
 def _resolved(table: TableName, properties: Mapping[str, object]) -> tuple[Catalog, str]:

@@ -6,24 +6,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeAlias
 
-from iceberg_spark.api.apply_changes import add_changes, scd_type
-from iceberg_spark.api.merge import MergeBuilder, MergeRequest
-from iceberg_spark.api.staged_changes import StagedChanges
-from iceberg_spark.commits.add_files import AddFiles
-from iceberg_spark.commits.overwrite_files import OverwriteFiles
-from iceberg_spark.commits.same_schema import SameSchema
+from iceberg_spark.api import deferred
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.apply_cdc import CdcRequest
 from iceberg_spark.engines.at_hand import (
     is_frame,
     read_by_session,
     session_of,
     session_time_zone,
 )
-from iceberg_spark.engines.cdc_input import Condition, cdc_input, column_names
-from iceberg_spark.engines.delete_change import delete_change
-from iceberg_spark.engines.write_changes import write_changes
-from iceberg_spark.engines.write_rows import RowSource, for_several_passes, has_several_passes
 from iceberg_spark.errors import (
     CommitFailedException,
     InvalidInputError,
@@ -32,17 +22,9 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
-from iceberg_spark.row_level.cdc_plan import Choice
-from iceberg_spark.row_level.row_level_change import ChangedRows, Names
-from iceberg_spark.row_level.target_files import TargetOptions
-from iceberg_spark.save.added_files import files_to_add, import_options
-from iceberg_spark.save.save_plan import UpsertPlan
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.txn import Token, token_of, with_summary
-from iceberg_spark.write.align_batches import AlignOptions
-from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
-from iceberg_spark.write.upsert_result import UpsertResult
 
 Summary: TypeAlias = Mapping[str, str]
 
@@ -58,7 +40,7 @@ class RowVerbs:
 
     __slots__ = ()
 
-    def _changes(self, on_shown: bool = False) -> AbstractContextManager[StagedChanges]:
+    def _changes(self, on_shown: bool = False) -> AbstractContextManager[deferred.StagedChanges]:
         """Return what collects the changes of one verb; they count when its block ends.
 
         With `on_shown` they are planned on the version that is shown, not on the newest.
@@ -69,7 +51,7 @@ class RowVerbs:
         """Return whether an append needn't ask for the newest version first."""
         raise NotImplementedError
 
-    def _counted(self, counts: ChangedRows, branch: str | None) -> ChangedRows:
+    def _counted(self, counts: deferred.ChangedRows, branch: str | None) -> deferred.ChangedRows:
         """Return what a verb gives back, once its changes count."""
         del branch
         return counts
@@ -87,7 +69,7 @@ class RowVerbs:
 
     def append(
         self,
-        df: RowSource,
+        df: deferred.RowSource,
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
@@ -112,7 +94,7 @@ class RowVerbs:
         token = self._token(txn_app_id, txn_version, branch)
         told = self._told(snapshot_properties, token)
 
-        def add(changes: StagedChanges) -> None:
+        def add(changes: deferred.StagedChanges) -> None:
             with changes.batch(token) as is_new:
                 if is_new:
                     plan = changes.save_plan("nothing", branch, told, case_sensitive)
@@ -120,10 +102,11 @@ class RowVerbs:
                     changes.actions.extend(plan.actions(changes.io, files))
 
         # Rows go with every version of this schema: no need to ask for the newest one.
-        if token is None and self._may_append_as_shown() and has_several_passes(df):
+        if token is None and self._may_append_as_shown() and deferred.has_several_passes(df):
             try:
                 with self._changes(on_shown=True) as changes:
-                    changes.actions.append(SameSchema(changes.metadata().current_schema_id))
+                    shown_schema = changes.metadata().current_schema_id
+                    changes.actions.append(deferred.SameSchema(shown_schema))
                     add(changes)
                 return  # noqa: TRY300 (an interrupt here comes after the commit)
             except InvalidSchemaError:  # the newest may have the columns
@@ -133,7 +116,7 @@ class RowVerbs:
 
     def overwrite(  # noqa: PLR0913 - each is a keyword of PyIceberg's, or of the contract
         self,
-        df: RowSource,
+        df: deferred.RowSource,
         overwrite_filter: str | Predicate | Unbound = "true",
         *,
         branch: str | None = None,
@@ -163,12 +146,12 @@ class RowVerbs:
             replaced: tuple[DataFile, ...] = ()
             rewrites = allow_rewrite and predicate != ALWAYS_TRUE
             if rewrites:
-                options = TargetOptions(branch, case_sensitive, time_zone)
+                options = deferred.TargetOptions(branch, case_sensitive, time_zone)
                 change = changes.take_out(predicate, options, use_spark=is_frame(df))
                 replaced = change.removed_data
                 added += change.added_data
             changes.actions.append(
-                OverwriteFiles(
+                deferred.OverwriteFiles(
                     added,
                     replaced,
                     row_filter=None if rewrites else predicate,
@@ -191,7 +174,7 @@ class RowVerbs:
         alias: str | None = None,
         txn_app_id: str | None = None,
         txn_version: int | None = None,
-    ) -> ChangedRows:
+    ) -> deferred.ChangedRows:
         """Delete the rows for which the filter is true, and return their number.
 
         Files whose rows all match are removed unopened. `write.delete.mode` decides whether others
@@ -208,15 +191,15 @@ class RowVerbs:
             >>> t.delete("region = 'eu' and ts < '2024-01-01'").deleted
         """
         token = self._token(txn_app_id, txn_version, branch)
-        given = branch, self._told(snapshot_properties, token), case_sensitive, Names(alias)
-        counts = ChangedRows()
+        names, summary = deferred.Names(alias), self._told(snapshot_properties, token)
+        counts = deferred.ChangedRows()
         with self._changes() as changes, changes.batch(token) as is_new:
             if is_new:
-                verb = changes.row_verb("delete", *given)
+                verb = changes.row_verb("delete", branch, summary, case_sensitive, names)
                 counts = changes.add_row_change(
-                    verb, lambda context: delete_change(verb, context, delete_filter)
+                    verb, lambda context: deferred.delete_change(verb, context, delete_filter)
                 )
-        return self._counted(ChangedRows() if changes.was_skipped else counts, branch)
+        return self._counted(deferred.ChangedRows() if changes.was_skipped else counts, branch)
 
     def update(
         self,
@@ -229,7 +212,7 @@ class RowVerbs:
         alias: str | None = None,
         txn_app_id: str | None = None,
         txn_version: int | None = None,
-    ) -> ChangedRows:
+    ) -> deferred.ChangedRows:
         """Set columns to SQL expressions, in the rows that match. Runs on Spark.
 
         Values are stored by the rules of Spark's ANSI mode. `write.update.mode` decides how files
@@ -243,21 +226,21 @@ class RowVerbs:
             >>> t.update({"amount": "amount * 2"}, where="region = 'eu'").updated
         """
         token = self._token(txn_app_id, txn_version, branch)
-        given = branch, self._told(snapshot_properties, token), case_sensitive, Names(alias)
-        counts = ChangedRows()
+        names, summary = deferred.Names(alias), self._told(snapshot_properties, token)
+        counts = deferred.ChangedRows()
         with self._changes() as changes, changes.batch(token) as is_new:
             if is_new:
-                verb = changes.row_verb("update", *given)
+                verb = changes.row_verb("update", branch, summary, case_sensitive, names)
                 on = on_spark.needed_session()
                 counts = changes.add_row_change(
                     verb,
                     lambda context: on_spark.update_on_spark(verb, context, updates, where, on),
                 )
-        return self._counted(ChangedRows() if changes.was_skipped else counts, branch)
+        return self._counted(deferred.ChangedRows() if changes.was_skipped else counts, branch)
 
     def upsert(  # noqa: PLR0913 - each is a keyword of the contract
         self,
-        df: RowSource,
+        df: deferred.RowSource,
         keys: Sequence[str] = (),
         *,
         order_by: Sequence[str] | str = (),
@@ -267,7 +250,7 @@ class RowVerbs:
         case_sensitive: bool = True,
         txn_app_id: str | None = None,
         txn_version: int | None = None,
-    ) -> UpsertResult:
+    ) -> deferred.UpsertResult:
         """Write changes by key. The table is not read (PyIceberg's method is a merge).
 
         A column `_op` says what a row does: I, U, +I, +U (INSERT, UPDATE_AFTER) replace the rows of
@@ -281,32 +264,32 @@ class RowVerbs:
         token = self._token(txn_app_id, txn_version, branch)
         with self._changes() as changes, changes.batch(token) as is_new:
             if not is_new:
-                return UpsertResult()
+                return deferred.UpsertResult()
             metadata = changes.metadata()
-            context = upsert_context(
+            context = deferred.upsert_context(
                 metadata,
                 changes.context(),
                 keys,
-                live_specs=live_spec_ids(metadata, changes.io, branch),
+                live_specs=deferred.live_spec_ids(metadata, changes.io, branch),
                 order_by=(order_by,) if isinstance(order_by, str) else order_by,
                 global_delete=global_delete,
-                options=AlignOptions(case_sensitive=case_sensitive),
+                options=deferred.AlignOptions(case_sensitive=case_sensitive),
             )
-            plan = UpsertPlan(context, branch, self._told(snapshot_properties, token))
-            files = write_changes(df, context, changes.io)
-            result = UpsertResult.of(files)
+            plan = deferred.UpsertPlan(context, branch, self._told(snapshot_properties, token))
+            files = deferred.write_changes(df, context, changes.io)
+            result = deferred.UpsertResult.of(files)
             changes.note(files.paths)
             changes.actions.extend(plan.actions(files))
-        return UpsertResult() if changes.was_skipped else result
+        return deferred.UpsertResult() if changes.was_skipped else result
 
     def apply_changes(  # noqa: PLR0913 - the names of Spark's create_auto_cdc_flow
         self,
-        df: RowSource,
+        df: deferred.RowSource,
         keys: Sequence[str],
-        sequence_by: Condition,
+        sequence_by: deferred.Condition,
         *,
-        apply_as_deletes: Condition | None = None,
-        apply_as_truncates: Condition | None = None,
+        apply_as_deletes: deferred.Condition | None = None,
+        apply_as_truncates: deferred.Condition | None = None,
         column_list: Sequence[str] | None = None,
         except_column_list: Sequence[str] | None = None,
         stored_as_scd_type: int | str = 1,
@@ -316,7 +299,7 @@ class RowVerbs:
         case_sensitive: bool = True,
         txn_app_id: str | None = None,
         txn_version: int | None = None,
-    ) -> ChangedRows:
+    ) -> deferred.ChangedRows:
         """Apply changes by key in the order of a sequence, whenever and however often they come.
 
         `df` has a row for each change; `sequence_by` (a column; of a frame any expression) says
@@ -330,32 +313,41 @@ class RowVerbs:
         Raises InvalidInputError for NULL keys and sequences, and for changes that share both.
         """
         token = self._token(txn_app_id, txn_version, branch)
-        lists = column_list, except_column_list
-        with cdc_input(df, sequence_by, apply_as_deletes, apply_as_truncates).held() as given:
-            request = CdcRequest(
-                given,
-                column_names(keys, "keys") or (),
-                Choice(*map(column_names, lists, ("column_list", "except_column_list"))),
-                scd_type(stored_as_scd_type) == 2,
+        lists, names = (column_list, except_column_list), deferred.column_names
+        rows = deferred.cdc_input(df, sequence_by, apply_as_deletes, apply_as_truncates)
+        with rows.held() as held_rows:
+            request = deferred.CdcRequest(
+                held_rows,
+                names(keys, "keys") or (),
+                deferred.Choice(*map(names, lists, ("column_list", "except_column_list"))),
+                deferred.scd_type(stored_as_scd_type) == 2,
                 apply_as_truncates is not None,
                 branch,
                 case_sensitive,
                 self._told(snapshot_properties, token),
                 merge_schema,
             )
-            for _ in range(self._conflict_retries()):
-                try:
-                    return self._run_apply(request, token)
-                except (ValidationException, CommitFailedException):
-                    self._before_retry()
-            return self._run_apply(request, token)
+            return self._run_apply_again(request, token)
 
-    def _run_apply(self, request: CdcRequest, token: Token | None) -> ChangedRows:
-        counts = ChangedRows()
+    def _run_apply_again(
+        self, request: deferred.CdcRequest, token: Token | None
+    ) -> deferred.ChangedRows:
+        """Apply changes, again on the newest version as long as other commits come first."""
+        for _ in range(self._conflict_retries()):
+            try:
+                return self._run_apply(request, token)
+            except (ValidationException, CommitFailedException):
+                self._before_retry()
+        return self._run_apply(request, token)
+
+    def _run_apply(self, request: deferred.CdcRequest, token: Token | None) -> deferred.ChangedRows:
+        counts = deferred.ChangedRows()
         with self._changes() as changes, changes.batch(token) as is_new:
             if is_new:
-                counts = add_changes(changes, request)
-        return ChangedRows() if changes.was_skipped else self._counted(counts, request.branch)
+                counts = deferred.add_changes(changes, request)
+        if changes.was_skipped:
+            return deferred.ChangedRows()
+        return self._counted(counts, request.branch)
 
     def _conflict_retries(self) -> int:
         """Return how often a verb may be planned anew when others came first."""
@@ -363,7 +355,7 @@ class RowVerbs:
 
     def merge(
         self,
-        source: RowSource,
+        source: deferred.RowSource,
         on: str,
         *,
         branch: str | None = None,
@@ -372,7 +364,7 @@ class RowVerbs:
         aliases: tuple[str, str] = ("t", "s"),
         txn_app_id: str | None = None,
         txn_version: int | None = None,
-    ) -> MergeBuilder:
+    ) -> deferred.MergeBuilder:
         """Return a builder of a MERGE, which runs on Spark: add clauses, then `.execute()`.
 
         - `source`: A Spark DataFrame or Arrow data; it is read once.
@@ -384,20 +376,20 @@ class RowVerbs:
             >>> merge.when_not_matched_insert_all().execute()
         """
         token = self._token(txn_app_id, txn_version, branch)
-        request = MergeRequest(
-            for_several_passes(source, "The source of a merge"),
+        request = deferred.MergeRequest(
+            deferred.for_several_passes(source, "The source of a merge"),
             on,
             branch=branch,
             snapshot_properties=self._told(snapshot_properties, token),
             case_sensitive=case_sensitive,
-            names=Names(*aliases),
+            names=deferred.Names(*aliases),
             token=token,
         )
-        return MergeBuilder(request, self._run_merge, self._before_retry)
+        return deferred.MergeBuilder(request, self._run_merge, self._before_retry)
 
-    def _run_merge(self, request: MergeRequest) -> ChangedRows:
+    def _run_merge(self, request: deferred.MergeRequest) -> deferred.ChangedRows:
         given = request.branch, request.snapshot_properties, request.case_sensitive
-        counts, within = ChangedRows(), session_of(request.source)
+        counts, within = deferred.ChangedRows(), session_of(request.source)
         with within, self._changes() as changes, changes.batch(request.token) as is_new:
             if is_new:
                 verb = changes.row_verb("merge", *given, request.names)
@@ -408,11 +400,12 @@ class RowVerbs:
                         verb, context, request.source, request.on, request.clauses, spark
                     ),
                 )
-        return self._counted(ChangedRows() if changes.was_skipped else counts, request.branch)
+        counts = deferred.ChangedRows() if changes.was_skipped else counts
+        return self._counted(counts, request.branch)
 
     def dynamic_partition_overwrite(
         self,
-        df: RowSource,
+        df: deferred.RowSource,
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
@@ -463,9 +456,9 @@ class RowVerbs:
                 return
             metadata = changes.metadata()
             zone = session_time_zone()
-            options = import_options(metadata, partition_filter, parallelism, zone)
-            imported = files_to_add(metadata, changes.io, paths, options)
-            action = AddFiles(
+            options = deferred.import_options(metadata, partition_filter, parallelism, zone)
+            imported = deferred.files_to_add(metadata, changes.io, paths, options)
+            action = deferred.AddFiles(
                 imported.files,
                 metadata,
                 check_duplicate_files=check_duplicate_files,

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from iceberg_spark.api.changes import ChangeScan, snapshot_of
+from iceberg_spark.api import deferred
 from iceberg_spark.arrow.public_types import public_batches, public_schema
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.engines import on_spark
@@ -22,15 +22,12 @@ from iceberg_spark.engines.at_hand import (
 )
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.changelog import ChangeRequest
-from iceberg_spark.read.identifier_columns import identifiers
 from iceberg_spark.read.read_ahead import read_ahead
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.manifest_counts import count_by_manifest_list
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.report import explain
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.scan.split import split_options
@@ -108,7 +105,7 @@ class TableScan(ScanRequest):
         lines = (
             on_spark.reading_lines(planned, active_session(), self.engine) if is_installed() else ()
         )
-        return printable(explain(planned, lines))
+        return printable(deferred.explain(planned, lines))
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream of Arrow batches; memory holds a batch at a time."""
@@ -162,7 +159,7 @@ class TableScan(ScanRequest):
         identifier_columns: Sequence[str] = (),
         by: Literal["row-id"] | None = None,
         carried_over: bool = False,
-    ) -> ChangeScan:
+    ) -> deferred.ChangeScan:
         """Return the rows that were inserted and deleted after `start`, up to and including `end`.
 
         - `start`, `end`: Snapshot ids, or names of branches or tags. By default all of the history.
@@ -190,7 +187,7 @@ class TableScan(ScanRequest):
             raise InvalidInputError(_AS_FILES_HAVE_THEM)
         asked = replace(self, metadata_columns=LINEAGE_NAMES) if by else self
         whole = replace(asked, selected_fields=("*",))._context()
-        names = identifiers(
+        names = deferred.identifiers(
             whole.read_schema,
             identifier_columns,
             compute_updates,
@@ -198,10 +195,10 @@ class TableScan(ScanRequest):
             case_sensitive=self.case_sensitive,
         )
         shown = asked._context().read_schema
-        request = ChangeRequest(whole, shown, names, net_changes, by is not None, carried_over)
-        last = whole.snapshot_id if end is None else snapshot_of(metadata, end, "end")
-        first = snapshot_of(metadata, start, "start")
-        return ChangeScan(metadata, self.io, request, first, last)
+        request = deferred.ChangeRequest(whole, shown, names, net_changes, bool(by), carried_over)
+        last = whole.snapshot_id if end is None else deferred.snapshot_of(metadata, end, "end")
+        first = deferred.snapshot_of(metadata, start, "start")
+        return deferred.ChangeScan(metadata, self.io, request, first, last)
 
     def count(self) -> int:
         """Count the rows, from the metadata if it has the answer, otherwise by reading.

@@ -7,30 +7,16 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from iceberg_spark.api.inspect import Inspect
+from iceberg_spark.api import deferred_table as deferred
 from iceberg_spark.api.listings import History, References, Snapshots
-from iceberg_spark.api.maintenance import Maintenance
-from iceberg_spark.api.manage_snapshots import ManageSnapshots
 from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.scan import TableScan
 from iceberg_spark.api.show import table_html, table_text
-from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.api.table_properties import TableProperties
-from iceberg_spark.api.transaction import TableTransaction
-from iceberg_spark.api.update_properties import UpdateProperties
-from iceberg_spark.api.update_schema import UpdateSchema
-from iceberg_spark.api.update_sort_order import UpdateSortOrder
-from iceberg_spark.api.update_spec import UpdateSpec
-from iceberg_spark.api.verb import newest, verb
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.commit import CommitState, commit
-from iceberg_spark.engines.write_rows import write_plan
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.row_level.row_level_change import ChangedRows
-from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.arguments import moment_ms, names
 from iceberg_spark.spec.metadata import TableMetadata
@@ -52,7 +38,7 @@ class Table(RowVerbs):
     __slots__ = ("_catalog", "_loaded", "_options")
 
     def __init__(
-        self, catalog: Catalog, loaded: LoadedTable, options: WriteOptions | None = None
+        self, catalog: Catalog, loaded: LoadedTable, options: deferred.WriteOptions | None = None
     ) -> None:
         self._catalog = catalog
         self._loaded = loaded
@@ -85,9 +71,9 @@ class Table(RowVerbs):
         return self._loaded.io
 
     @property
-    def inspect(self) -> Inspect:
+    def inspect(self) -> deferred.Inspect:
         """The metadata tables: `t.inspect.snapshots()`, `t.inspect.files()`, ..."""
-        return Inspect(self._loaded, self.io)
+        return deferred.Inspect(self._loaded, self.io)
 
     def schema(self) -> Schema:
         """Return the current schema."""
@@ -181,8 +167,8 @@ class Table(RowVerbs):
             engine=engine,
         )
 
-    def _changes(self, on_shown: bool = False) -> AbstractContextManager[StagedChanges]:
-        return verb(
+    def _changes(self, on_shown: bool = False) -> AbstractContextManager[deferred.StagedChanges]:
+        return deferred.verb(
             self._catalog, self._loaded, self._take, on_shown=on_shown, options=self._options
         )
 
@@ -190,13 +176,13 @@ class Table(RowVerbs):
         retries = int_property(self.metadata.properties, COMMIT_NUM_RETRIES)
         return self._loaded.given_by_catalog and retries > 0
 
-    def _counted(self, counts: ChangedRows, branch: str | None) -> ChangedRows:
+    def _counted(self, counts: deferred.ChangedRows, branch: str | None) -> deferred.ChangedRows:
         try:
             changed = counts.inserted or counts.updated or counts.deleted
             head = self.metadata.branch_head(branch) if changed else None
             return counts if head is None else replace(counts, metrics=dict(head.summary))
         except BaseException as error:  # an interrupt, too, must say that the commit has landed
-            raise CommitState(may_have_landed=True, landed=True).unknown(error) from error
+            raise deferred.CommitState(may_have_landed=True, landed=True).unknown(error) from error
 
     def _before_retry(self) -> object:
         return self.refresh()
@@ -210,7 +196,7 @@ class Table(RowVerbs):
         txn_app_id: str | None = None,
         txn_version: int | None = None,
         branch: str | None = None,
-    ) -> TableTransaction:
+    ) -> deferred.TableTransaction:
         """Return a transaction: `with t.transaction() as tx:` commits several changes at once.
 
         With `txn_app_id` and `txn_version` all of it is one batch: where that is committed to
@@ -218,7 +204,7 @@ class Table(RowVerbs):
         """
         token = token_of(txn_app_id, txn_version, branch)
         shown = self._loaded if token is None else self._newest()
-        return TableTransaction(
+        return deferred.TableTransaction(
             self._catalog, shown, self._take, token=token, options=self._options
         )
 
@@ -226,49 +212,49 @@ class Table(RowVerbs):
         self, engine: Engine | None = None, distribution_mode: Distribution | None = None
     ) -> str:
         """Return which engine would write an appended frame and why, and how rows go to tasks."""
-        return write_plan(self.metadata, engine, distribution_mode)
+        return deferred.write_plan(self.metadata, engine, distribution_mode)
 
-    def update_properties(self) -> UpdateProperties:
+    def update_properties(self) -> deferred.UpdateProperties:
         """Return a builder: `.set({...})`, `.remove("k")`, then `.commit()` or a with-block."""
-        return UpdateProperties(self._each_alone())
+        return deferred.UpdateProperties(self._each_alone())
 
-    def manage_snapshots(self) -> ManageSnapshots:
+    def manage_snapshots(self) -> deferred.ManageSnapshots:
         """Return a builder of branches, tags and the current snapshot: `.create_tag(...)`, ..."""
-        return ManageSnapshots(self._land)
+        return deferred.ManageSnapshots(self._land)
 
     @property
-    def maintenance(self) -> Maintenance:
+    def maintenance(self) -> deferred.Maintenance:
         """What keeps a table small: `t.maintenance.expire_snapshots()`, ..."""
-        return Maintenance(self._catalog, self._loaded, self._take)
+        return deferred.Maintenance(self._catalog, self._loaded, self._take)
 
-    def _land(self, actions: Sequence[Action]) -> None:
-        self._take(commit(self._catalog, self.identifier, actions, self._newest()))
+    def _land(self, actions: Sequence[deferred.Action]) -> None:
+        self._take(deferred.commit(self._catalog, self.identifier, actions, self._newest()))
 
     def update_schema(
         self, allow_incompatible_changes: bool = False, case_sensitive: bool = True
-    ) -> UpdateSchema:
+    ) -> deferred.UpdateSchema:
         """Return a builder of column changes: add, rename, delete, move, widen, ...
 
         `allow_incompatible_changes` lets columns become required, and required ones be added.
         """
         return self._each_alone().update_schema(allow_incompatible_changes, case_sensitive)
 
-    def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:
+    def update_spec(self, case_sensitive: bool = True) -> deferred.UpdateSpec:
         """Return a builder of partition changes: `.add_field("days(ts)")`, `.remove_field(...)`."""
         return self._each_alone().update_spec(case_sensitive)
 
-    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
+    def update_sort_order(self, case_sensitive: bool = True) -> deferred.UpdateSortOrder:
         """Return a builder of a new sort order: `.asc("ts").desc("id", null_order="nulls first")`.
 
         Rows that are written from then on are sorted so, a task's rows at a time.
         """
         return self._each_alone().update_sort_order(case_sensitive)
 
-    def _each_alone(self) -> TableTransaction:
-        return TableTransaction(self._catalog, self._newest(), self._take, autocommit=True)
+    def _each_alone(self) -> deferred.TableTransaction:
+        return deferred.TableTransaction(self._catalog, self._newest(), self._take, autocommit=True)
 
     def _newest(self) -> LoadedTable:
-        return newest(self._catalog, self._loaded)
+        return deferred.newest(self._catalog, self._loaded)
 
     def _take(self, loaded: LoadedTable) -> None:
         self._loaded = loaded

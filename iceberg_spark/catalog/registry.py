@@ -5,41 +5,36 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 
-from iceberg_spark.catalog.aws.catalogs import (
-    dynamodb_catalog,
-    glue_catalog,
-    no_bigquery_catalog,
-)
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.config import DEFAULT_CATALOG, configured, default_catalog
 from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
-from iceberg_spark.catalog.hive.hive_catalog import hive_catalog
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG, local_properties
-from iceberg_spark.catalog.memory import memory_catalog
 from iceberg_spark.catalog.metadata_file import is_metadata_file
-from iceberg_spark.catalog.rest.rest_catalog import rest_catalog
-from iceberg_spark.catalog.sql_catalog import sql_catalog
 from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location
+from iceberg_spark.lazy import LazyFunction
 from iceberg_spark.spec.secrets import is_secret
 
 TYPE = "type"
 URI = "uri"
 IMPLEMENTATION = "catalog-impl"
 
+_no_bigquery_catalog = LazyFunction("iceberg_spark.catalog.aws.catalogs", "no_bigquery_catalog")
+_memory_catalog = LazyFunction("iceberg_spark.catalog.memory", "memory_catalog")
+_sql_catalog = LazyFunction("iceberg_spark.catalog.sql_catalog", "sql_catalog")
 _KINDS: dict[str, Callable[[str, Mapping[str, str]], Catalog]] = {
     "filesystem": FileSystemCatalog,
     "hadoop": FileSystemCatalog,
-    "memory": memory_catalog,
-    "in-memory": memory_catalog,
-    "rest": rest_catalog,
-    "sql": sql_catalog,
-    "jdbc": sql_catalog,
-    "hive": hive_catalog,
-    "glue": glue_catalog,
-    "dynamodb": dynamodb_catalog,
-    "bigquery": no_bigquery_catalog,
+    "memory": _memory_catalog,
+    "in-memory": _memory_catalog,
+    "rest": LazyFunction("iceberg_spark.catalog.rest.rest_catalog", "rest_catalog"),
+    "sql": _sql_catalog,
+    "jdbc": _sql_catalog,
+    "hive": LazyFunction("iceberg_spark.catalog.hive.hive_catalog", "hive_catalog"),
+    "glue": LazyFunction("iceberg_spark.catalog.aws.catalogs", "glue_catalog"),
+    "dynamodb": LazyFunction("iceberg_spark.catalog.aws.catalogs", "dynamodb_catalog"),
+    "bigquery": _no_bigquery_catalog,
 }
 _JAVAS = {
     "org.apache.iceberg.hadoop.HadoopCatalog": "hadoop",
@@ -141,7 +136,7 @@ def is_kind_of_ours(properties: Mapping[str, str]) -> bool:
     kind = properties.get(TYPE, "").lower()
     if not kind and IMPLEMENTATION in properties:
         kind = _JAVAS.get(properties[IMPLEMENTATION], "unknown")
-    return not kind or (kind in _KINDS and _KINDS[kind] is not no_bigquery_catalog)
+    return not kind or (kind in _KINDS and _KINDS[kind] is not _no_bigquery_catalog)
 
 
 def is_defined(name: str) -> bool:

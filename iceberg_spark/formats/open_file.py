@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from typing import assert_never
 
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.avro.data_reader import open_avro
 from iceberg_spark.formats.data_file import DataFileReader
-from iceberg_spark.formats.orc_reader import open_orc
 from iceberg_spark.formats.parquet_reader import open_parquet
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.lazy import LazyFunction
 from iceberg_spark.spec.data_file import FileFormat
+
+open_avro = LazyFunction("iceberg_spark.formats.avro.data_reader", "open_avro")
+open_orc = LazyFunction("iceberg_spark.formats.orc_reader", "open_orc")
 
 
 @contextmanager
@@ -34,9 +36,11 @@ def _open(io: FileIO, path: str, file_format: FileFormat) -> DataFileReader:
         case FileFormat.PARQUET:
             return open_parquet(io, path)
         case FileFormat.ORC:
-            return open_orc(io, path)
+            orc: DataFileReader = open_orc(io, path)
+            return orc
         case FileFormat.AVRO:
-            return open_avro(io, path)
+            avro: DataFileReader = open_avro(io, path)
+            return avro
         case FileFormat.PUFFIN:
             raise CorruptFileError(f"{path} is listed as a file of rows, and is a Puffin file")
         case _:

@@ -12,7 +12,6 @@ from typing import BinaryIO, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.fs as pafs
-from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_random_exponential
 
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import local_files, location
@@ -20,17 +19,20 @@ from iceberg_spark.io.allowed_places import ALLOWED_SCHEMES, TABLE_SCHEMES, allo
 from iceberg_spark.io.conditional_put import create_if_absent
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.foreign_errors import may_be_retried, named_errors
-from iceberg_spark.io.fsspec_store import FsspecStore
-from iceberg_spark.io.hdfs_store import hdfs_store
 from iceberg_spark.io.limits import check_read_whole
 from iceberg_spark.io.new_file import NewFile, Unfinished
 from iceberg_spark.io.numbers import number
-from iceberg_spark.io.object_clients import IO_IMPL, object_store
 from iceberg_spark.io.providers import check_account_host
 from iceberg_spark.io.secrets import secrets_of
-from iceberg_spark.io.store import OddKeyError, Store, exists, size
-from iceberg_spark.io.stores import file_system
+from iceberg_spark.io.store import IO_IMPL, OddKeyError, Store, exists, size
 from iceberg_spark.io.within import within
+from iceberg_spark.lazy import LazyFunction, LazyModule
+
+tenacity = LazyModule("tenacity")
+fsspec_store = LazyFunction("iceberg_spark.io.fsspec_store", "FsspecStore")
+hdfs_store = LazyFunction("iceberg_spark.io.hdfs_store", "hdfs_store")
+object_store = LazyFunction("iceberg_spark.io.object_clients", "object_store")
+file_system = LazyFunction("iceberg_spark.io.stores", "file_system")
 
 T = TypeVar("T")
 
@@ -40,7 +42,6 @@ DEFAULT_TIMEOUT_S = 8.0
 _LEAST_WAIT_S = 0.5
 _LAST_START = 0.7
 """No attempt starts after this share of the time: one that is cut short has a worse error."""
-_BACKOFF = wait_random_exponential(multiplier=0.1, max=2.0)
 
 
 class FsspecIO:
@@ -244,7 +245,8 @@ class FsspecIO:
         arguments = path, self._properties, self._timeout_s
         once = partial(file_system, *arguments, once=True)
         try:
-            return FsspecStore(location.store_of(path), file_system(*arguments), once)
+            opened = fsspec_store(location.store_of(path), file_system(*arguments), once)
+            return cast(Store, opened)
         except ImportError as error:
             if instead is None:
                 raise
@@ -289,13 +291,13 @@ class FsspecIO:
                 store = self._store(path)
                 return work(store, store.path_of(path))
 
-        again = Retrying(
-            retry=retry_if_exception(may_be_retried),
-            stop=stop_before_delay(self._timeout_s * _LAST_START),
-            wait=_BACKOFF,
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(may_be_retried),
+            stop=tenacity.stop_before_delay(self._timeout_s * _LAST_START),
+            wait=tenacity.wait_random_exponential(multiplier=0.1, max=2.0),
             reraise=True,
         )
-        return again(once)
+        return cast(T, retrying(once))
 
 
 def bucket_of(path: str) -> str:

@@ -21,11 +21,10 @@ from iceberg_spark.io.forked import process_of_threads
 from iceberg_spark.io.limits import RANGES, check_read_whole
 from iceberg_spark.io.object_files import ObjectFiles
 from iceberg_spark.io.range_file import Part, RangeFile
+from iceberg_spark.io.store import IO_IMPL
 from iceberg_spark.lazy import LazyModule
 
 hdfs_native = LazyModule("hdfs_native")
-
-_IO_IMPL = "py-io-impl"
 
 
 def hdfs_store(where: str, properties: Mapping[str, str]) -> HdfsStore | None:
@@ -35,7 +34,7 @@ def hdfs_store(where: str, properties: Mapping[str, str]) -> HdfsStore | None:
     """
     if location.store_of(where) != "hdfs" or find_spec("hdfs_native") is None:
         return None
-    if properties.get(_IO_IMPL, "").endswith("FsspecFileIO") or properties.get("hdfs.user"):
+    if properties.get(IO_IMPL, "").endswith("FsspecFileIO") or properties.get("hdfs.user"):
         return None
     host = location.strip_scheme(where).partition("/")[0] or properties.get("hdfs.host", "")
     if host and ":" not in host and "hdfs.port" in properties:

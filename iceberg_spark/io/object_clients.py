@@ -18,11 +18,11 @@ from iceberg_spark.io.forked import process_of_threads
 from iceberg_spark.io.numbers import is_true, number
 from iceberg_spark.io.object_store import ObjectStore, is_odd
 from iceberg_spark.io.pinned_host import REDIRECT_HOSTS, pinned_host
+from iceberg_spark.io.store import IO_IMPL
 from iceberg_spark.lazy import LazyModule
 
 stores = LazyModule("obstore.store")
 
-IO_IMPL = "py-io-impl"
 _KINDS = frozenset({"s3", "gs", "abfs"})
 _ONLY_FSSPEC = ("gcs.requester-pays", "gcs.session-kwargs", "gcs.access", "adls.credential")
 """Properties that obstore has nothing for."""

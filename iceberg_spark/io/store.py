@@ -11,6 +11,9 @@ import pyarrow.fs as pafs
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.new_file import Unfinished
 
+IO_IMPL = "py-io-impl"
+"""PyIceberg's property that chooses the library: `...FsspecFileIO` means fsspec for all stores."""
+
 
 class OddKeyError(Exception):
     """A folder contains an object whose name a library can't represent; the message shows it."""

@@ -18,7 +18,9 @@ def lazy_imports(file: SourceFile) -> Iterator[tuple[str, int]]:
         match node:
             case ast.Call(func=ast.Name("LazyModule"), args=[ast.Constant(str(named))]):
                 yield named, node.lineno
-            case ast.Call(func=ast.Name("LazyModule")):
+            case ast.Call(func=ast.Name("LazyFunction"), args=[ast.Constant(str(named)), _]):
+                yield named, node.lineno
+            case ast.Call(func=ast.Name("LazyModule" | "LazyFunction")):
                 raise AssertionError(f"{file.path}:{node.lineno} names no module as text")
 
 

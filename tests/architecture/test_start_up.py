@@ -2,7 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
+import iceberg_spark as ice
 from tests.architecture.source import ROOT
 
 SLOW = (
@@ -34,16 +39,49 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_the_data_source_loads_no_slow_module_before_it_needs_one():
+def own(loaded: set[str]) -> set[str]:
+    """Return the modules of this library."""
+    return {name for name in loaded if name.startswith("iceberg_spark")}
+
+
+def test_finding_the_data_source_imports_little_of_the_library():
     loaded = loaded_by("import pyspark_pyiceberg_lite")
     assert "iceberg_spark.spark.datasource.source" in loaded
+    assert len(own(loaded)) <= 12
     assert not loaded & {*SLOW, *OF_CATALOGS}
+
+
+@pytest.mark.parametrize("missing", ["fastavro", "pyarrow"])
+def test_a_python_without_a_dependency_says_so_when_the_source_is_used(missing: str):
+    without = f"import sys; sys.modules['{missing}'] = None"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"{without}; from pyspark_pyiceberg_lite import *; DefaultSource({{}})",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"it lacks the module '{missing}'. Set PYSPARK_PYTHON" in done.stderr
+
+
+def test_loading_and_scanning_a_table_imports_no_verb_and_no_other_catalog(tmp_path: Path):
+    table = ice.create_table(f"{tmp_path}/t", "id bigint")
+    table.append(pa.table({"id": [1, 2]}))
+    loaded = loaded_by(f"import iceberg_spark as i; i.load_table('{tmp_path}/t').scan().to_arrow()")
+    rooms = ("save", "maintenance", "row_level", "write", "streams", "inspect", "catalog.rest")
+    unused = [f"iceberg_spark.{room}." for room in (*rooms, "catalog.hive", "catalog.aws")]
+    assert [name for name in loaded if name.startswith(tuple(unused))] == []
+    assert len(own(loaded)) <= 260
+    assert not loaded & {*OF_CATALOGS, "tenacity", "fsspec", "pyspark"}
 
 
 def test_the_package_loads_nothing_before_a_name_is_used():
     loaded = loaded_by("import iceberg_spark")
-    ours = {name for name in loaded if name.startswith("iceberg_spark")}
-    assert ours == {"iceberg_spark", "iceberg_spark.errors", "iceberg_spark.lazy"}
+    assert own(loaded) == {"iceberg_spark", "iceberg_spark.errors", "iceberg_spark.lazy"}
     assert not loaded & {*SLOW, *OF_CATALOGS, "pyspark", "pyarrow", "numpy", "importlib.metadata"}
 
 

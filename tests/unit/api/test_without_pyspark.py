@@ -5,8 +5,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
+import pytest
+
+from iceberg_spark.api import deferred, deferred_table
 from iceberg_spark.engines import on_spark
+from iceberg_spark.lazy import LazyNames
+from iceberg_spark.spark.datasource import deferred as source_port
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -45,14 +51,23 @@ def test_what_needs_no_frame_works_and_the_rest_says_what_to_install(tmp_path: P
     }
 
 
-def test_type_checkers_and_the_program_see_the_same_port():
-    stub = ast.parse(Path(on_spark.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    seen = {
+PORTS = [
+    pytest.param(on_spark, on_spark._imported, id="on_spark"),
+    pytest.param(deferred, deferred.__getattr__, id="verbs"),
+    pytest.param(deferred_table, deferred_table.__getattr__, id="table"),
+    pytest.param(source_port, source_port.__getattr__, id="datasource"),
+]
+
+
+@pytest.mark.parametrize(("port", "names"), PORTS)
+def test_type_checkers_and_the_program_see_the_same_port(port: ModuleType, names: LazyNames):
+    stub = ast.parse(Path(str(port.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imported = {
         alias.name: node.module
         for node in stub.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    homes = {name: repr(module) for name, module in on_spark._HOME.items()}
-    assert homes == {name: f"LazyModule({module})" for name, module in seen.items()}
-    assert [name for name in seen if not hasattr(on_spark, name)] == []
+    homes = {name: repr(module) for name, module in names.home.items()}
+    assert homes == {name: f"LazyModule({module})" for name, module in imported.items()}
+    assert [name for name in imported if not hasattr(port, name)] == []
