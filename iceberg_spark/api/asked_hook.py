@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from iceberg_spark.spark.adapt.asked import Asked
+from iceberg_spark.spark.adapt.builder_state import BuilderState
 
 
 class AskedHook:
     """Stands before PySpark's own class among the bases of a reader or writer that is enabled."""
 
-    _asked: Asked
+    _asked: BuilderState
 
     @property
     def _own(self) -> Any:

@@ -36,7 +36,7 @@ from iceberg_spark.save.write_options import (
     WriteOptions,
     write_options,
 )
-from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
+from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
 from iceberg_spark.spark.catalyst.column_texts import column_text
 from iceberg_spark.spark.row_level.inner_fields import (
     check_inner_names,
@@ -75,12 +75,12 @@ class FrameWriter:
         self,
         frame: DataFrame,
         name: Name,
-        asked: Asked | None = None,
+        asked: BuilderState | None = None,
         partition_by: tuple[str, ...] = (),
     ) -> None:
         self._frame = frame
         self._name = name
-        self._asked = asked or Asked(source=FORMAT_NAME)
+        self._asked = asked or BuilderState(source=FORMAT_NAME)
         self._partition_by = partition_by
         self._properties: dict[str, str] = {}
         self._using: str | None = None
@@ -202,7 +202,7 @@ class FrameWriter:
         create_table(spark, statement, self._frame, options)
 
 
-def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
+def save_as_table(frame: DataFrame, name: Name, asked: BuilderState) -> None:
     """Do what `saveAsTable` does: columns by name, and overwriting replaces the definition too.
 
     A new table's data files have the writer's format, else that of the session's default source, as
@@ -244,7 +244,7 @@ def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
         save_frame(frame, place.path, told, location, columns_of(frame, place.catalog))
 
 
-def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | None) -> None:
+def insert_into(frame: DataFrame, name: Name, asked: BuilderState, overwrite: bool | None) -> None:
     """Do what `insertInto` does: columns, and fields inside, are matched by place.
 
     Raises InvalidSchemaError.

@@ -27,7 +27,7 @@ from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.scan.request import scan_context
 from iceberg_spark.scan.scan_report import report_scan
-from iceberg_spark.spark.adapt.asked import Asked
+from iceberg_spark.spark.adapt.builder_state import BuilderState
 from iceberg_spark.spark.catalyst.classic_queries import called
 from iceberg_spark.spark.reading.changelog_frame import change_frame
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
@@ -59,7 +59,7 @@ class ReaderHook(AskedHook):
 
     def begin(self, session: SparkSession) -> None:
         """Start noting; called once, when the session makes the reader."""
-        self._asked = Asked()
+        self._asked = BuilderState()
         self._session = session
 
     def schema(self, schema: StructType | str) -> Self:
@@ -81,7 +81,7 @@ class ReaderHook(AskedHook):
         if schema is not None:
             self.schema(schema)
         self.options(**options)
-        table = self._asked.place(path)
+        table = self._asked.location(path)
         if not self._asked.is_ours(self._session) or table is None:
             frame: DataFrame = self._own.load(path)
             return frame

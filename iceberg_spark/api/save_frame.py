@@ -16,7 +16,7 @@ from iceberg_spark.save.commit_save import commit_save, commit_upsert, not_in_va
 from iceberg_spark.save.plan_save import plan_save, plan_upsert
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions, write_options
-from iceberg_spark.spark.adapt.asked import Asked
+from iceberg_spark.spark.adapt.builder_state import BuilderState
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.option_defaults import session_write_defaults
@@ -33,7 +33,7 @@ ERROR_MODES = ("error", "errorifexists", "default")
 def save_frame(
     frame: DataFrame,
     table: str,
-    asked: Asked,
+    asked: BuilderState,
     location: str | None = None,
     columns: Schema | None = None,
     *,
@@ -78,13 +78,13 @@ def save_frame(
     _write(frame, schema, options, overwrite=mode == "overwrite")
 
 
-def partition_terms(asked: Asked) -> tuple[str, ...]:
+def partition_terms(asked: BuilderState) -> tuple[str, ...]:
     """Return the columns of `partitionBy` and the transform of `bucketBy`, as SQL has them.
 
     Raises InvalidOptionError for anything that is not a name, and for buckets of several columns.
 
     Example:
-        >>> partition_terms(Asked(partition_by=("day",), buckets=(4, ("id",))))
+        >>> partition_terms(BuilderState(partition_by=("day",), buckets=(4, ("id",))))
         ('day', 'bucket(4, id)')
     """
     _check_are_columns(asked.partition_by)

@@ -11,7 +11,7 @@ from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.statements.refuse_changes import refuse_changes
 from iceberg_spark.api.statements.target import names_table, streamed
 from iceberg_spark.scan.change_bounds import CHANGES
-from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
+from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.sql.table_names import given_parts
 
@@ -26,7 +26,7 @@ class StreamReaderHook(AskedHook):
 
     def begin(self, session: SparkSession) -> None:
         """Start noting; called once, when the session makes the reader."""
-        self._asked = Asked()
+        self._asked = BuilderState()
         self._session = session
 
     def load(
@@ -42,7 +42,7 @@ class StreamReaderHook(AskedHook):
         if schema is not None:
             self._own.schema(schema)
         self.options(**options)
-        table = self._asked.place(path)
+        table = self._asked.location(path)
         if table is not None and self._asked.is_ours(self._session):
             self._own.format(FORMAT_NAME)
             for key, value in catalog_to_send(self._session, table).items():

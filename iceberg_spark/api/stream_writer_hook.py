@@ -19,7 +19,7 @@ from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.commit_save import create_if_missing
 from iceberg_spark.save.stream_options import written_stream_options
 from iceberg_spark.save.write_options import WriteOptions
-from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
+from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.classic_session import is_connect
@@ -44,7 +44,7 @@ class StreamWriterHook(AskedHook):
 
     def begin(self, frame: DataFrame) -> None:
         """Start noting; called once, when the frame makes the writer."""
-        self._asked = Asked()
+        self._asked = BuilderState()
         self._frame = frame
         self._said_branch = False
 
@@ -93,7 +93,7 @@ class StreamWriterHook(AskedHook):
     ) -> StreamingQuery:
         """Start writing to a table of ours, and leave everything else to PySpark."""
         self._take(format, outputMode, partitionBy, queryName, options)
-        table = self._asked.place(path)
+        table = self._asked.location(path)
         if table is None or not self._asked.is_ours(self._frame.sparkSession):
             self._partition()
             return self._started(path)

@@ -10,7 +10,7 @@ from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.frame_writer import insert_into, save_as_table
 from iceberg_spark.api.save_frame import save_frame
 from iceberg_spark.api.statements.target import names_table
-from iceberg_spark.spark.adapt.asked import Asked
+from iceberg_spark.spark.adapt.builder_state import BuilderState
 from iceberg_spark.spark.sql.table_names import table_parts
 
 
@@ -21,7 +21,7 @@ class WriterHook(AskedHook):
 
     def begin(self, frame: DataFrame) -> None:
         """Start noting; called once, when the frame makes the writer."""
-        self._asked = Asked()
+        self._asked = BuilderState()
         self._frame = frame
 
     def mode(self, saveMode: str | None) -> Self:  # noqa: N803 - PySpark's name
@@ -67,7 +67,7 @@ class WriterHook(AskedHook):
     ) -> None:
         """Write to a table of ours, and leave everything else to PySpark."""
         self._take(format, mode, partitionBy, options)
-        table = self._asked.place(path)
+        table = self._asked.location(path)
         if not self._asked.is_ours(self._frame.sparkSession) or table is None:
             self._own.save(path)
         else:

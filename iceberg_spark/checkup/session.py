@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from iceberg_spark.checkup.report import Finding, State
-from iceberg_spark.spark.adapt.asked import FORMAT_NAME
+from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
 from iceberg_spark.spark.catalyst.file_pruning import pruning_failure
 from iceberg_spark.spark.reading.prune_files import prune_in_optimizer

@@ -15,6 +15,8 @@ CLEAN_FOLDERS = tuple(
     for room in (
         *("arrow", "catalog", "checkup", "cli", "commits", "engines", "expr", "formats"),
         *("inspect", "io", "maintenance", "manifest", "read", "row_level", "save", "scan"),
+        *("spark/adapt", "spark/datasource", "spark/deletes", "spark/procedures"),
+        *("spark/reading", "spark/row_level", "spark/session", "spark/streams", "spark/writing"),
         *("spec", "streams", "write"),
     )
 )

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.api.frame_writer import FrameWriter, insert_into, save_as_table
-from iceberg_spark.spark.adapt.asked import Asked
+from iceberg_spark.spark.adapt.builder_state import BuilderState
 from tests.oracle.by_turns import ByTurns
 from tests.oracle.test_statements import content, place, refused
 
@@ -62,8 +62,10 @@ PLACE = ("o", "inner", "t")
 OURS: dict[str, Callable[[DataFrame], None]] = {
     "append": lambda rows: FrameWriter(rows, PLACE).append(),
     "overwritePartitions": lambda rows: FrameWriter(rows, PLACE).overwritePartitions(),
-    "insertInto": lambda rows: insert_into(rows, PLACE, Asked(source="iceberg"), None),
-    "saveAsTable": lambda rows: save_as_table(rows, PLACE, Asked(source="iceberg", mode="append")),
+    "insertInto": lambda rows: insert_into(rows, PLACE, BuilderState(source="iceberg"), None),
+    "saveAsTable": lambda rows: save_as_table(
+        rows, PLACE, BuilderState(source="iceberg", mode="append")
+    ),
 }
 
 

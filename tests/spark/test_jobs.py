@@ -12,7 +12,7 @@ import pytest
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
 from iceberg_spark.spark.adapt import jobs
 from iceberg_spark.spark.adapt.jobs import job_results
-from iceberg_spark.spark.adapt.parcels import Parcel, parcel
+from iceberg_spark.spark.adapt.task_payload import Payload, payload
 from iceberg_spark.spark.adapt.task_results import results
 
 
@@ -28,7 +28,7 @@ class Multiplied:
 class Multiply:
     """What all jobs share, sent once."""
 
-    factor: Parcel[int]
+    factor: Payload[int]
 
     def by_factor(self, number: int) -> Multiplied:
         return Multiplied(number, number * self.factor.opened())
@@ -48,7 +48,7 @@ def test_each_job_gives_one_result_in_the_jobs_order(
     any_spark: Any, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "CLOSURE_BYTES", most)
-    work = Multiply(parcel(3)).by_factor
+    work = Multiply(payload(3)).by_factor
     assert job_results(any_spark, [5, 4, 9], work) == [
         Multiplied(5, 15),
         Multiplied(4, 12),
@@ -57,21 +57,22 @@ def test_each_job_gives_one_result_in_the_jobs_order(
 
 
 def test_no_jobs_give_no_results(any_spark: Any) -> None:
-    assert job_results(any_spark, [], Multiply(parcel(3)).by_factor) == []
+    assert job_results(any_spark, [], Multiply(payload(3)).by_factor) == []
 
 
 def test_an_error_of_ours_comes_back_as_it_is(any_spark: Any) -> None:
+    task = Multiply(payload(3)).unless_odd
     with pytest.raises(CorruptFileError, match=r"^5 is odd$"):
-        job_results(any_spark, [4, 5, 7], Multiply(parcel(3)).unless_odd, final=(CorruptFileError,))
+        job_results(any_spark, [4, 5, 7], task, final=(CorruptFileError,))
 
 
 def test_an_error_that_another_attempt_may_not_meet_is_left_to_spark(any_spark: Any) -> None:
     with pytest.raises(Exception, match="5 is odd") as met:
-        job_results(any_spark, [4, 5], Multiply(parcel(3)).unless_odd, final=(InvalidInputError,))
+        job_results(any_spark, [4, 5], Multiply(payload(3)).unless_odd, final=(InvalidInputError,))
     assert not isinstance(met.value, CorruptFileError)
 
 
 def test_columns_of_any_names_reach_the_work_under_the_names_it_asks_for(any_spark: Any) -> None:
     frame = any_spark.range(3).repartition(1).toDF("a.b`c").selectExpr("`a.b``c`", "1 AS `A`")
-    done = results(frame, Multiply(parcel(1)).sums, names=["x.y", "z"])
+    done = results(frame, Multiply(payload(1)).sums, names=["x.y", "z"])
     assert done == [{"x.y": 3, "z": 3}]

@@ -1,4 +1,4 @@
-"""Jobs spread over Spark's tasks, a task each: files to read, to describe or to write anew."""
+"""Jobs over Spark's tasks, one job a task: files to read, to describe or to rewrite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.spark.adapt.map_arrow import Batches, map_plain_names
-from iceberg_spark.spark.adapt.parcels import pickled, unpickled
+from iceberg_spark.spark.adapt.task_payload import pickled, unpickled
 from iceberg_spark.spark.adapt.task_results import RESULT, Final, collected, result_batch
 from iceberg_spark.spark.session.classic_session import active_session_kept
 from iceberg_spark.spark.session.in_worker import in_worker

@@ -1,4 +1,4 @@
-"""File scan tasks as the batches that Spark expects: what every Python reader of ours runs."""
+"""File scan tasks as the batches that Spark expects; all Python readers here use it."""
 
 from __future__ import annotations
 

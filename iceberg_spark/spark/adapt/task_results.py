@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.spark.adapt.map_arrow import Batches, map_in_arrow, map_plain_names
-from iceberg_spark.spark.adapt.parcels import pickled, unpickled
+from iceberg_spark.spark.adapt.task_payload import pickled, unpickled
 from iceberg_spark.spark.session.in_worker import in_worker
 
 R = TypeVar("R")

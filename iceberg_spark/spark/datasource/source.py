@@ -1,7 +1,7 @@
 """The Python data source `pyiceberg-lite`.
 
-Spark makes it anew in short-lived worker processes for `schema`, `reader` and `writer`, and
-pickles it between them: it has no SparkSession and keeps what has to agree in `_pinned`.
+Spark creates it again in short-lived worker processes for `schema`, `reader` and `writer`, and
+pickles it between them. It has no SparkSession; `_pinned` keeps what these must agree on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
-from iceberg_spark.spark.adapt.asked import FORMAT_NAME
+from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.datasource import deferred
 from iceberg_spark.spark.session.in_worker import in_worker
 

@@ -52,8 +52,8 @@ class MicroBatches(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
     differ from the table's in what may be NULL.
     """
 
-    def __init__(self, asked: StreamRequest, frame_type: StructType | None) -> None:
-        self.asked = asked
+    def __init__(self, request: StreamRequest, frame_type: StructType | None) -> None:
+        self.request = request
         self.frame_type = frame_type
         self._run: RunningStream[Any] | None = None
 
@@ -81,7 +81,7 @@ class MicroBatches(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
 
     def getDefaultReadLimit(self) -> object:  # noqa: N802 - Spark's name
         """Return the limit of the options."""
-        return read_limit(self.asked.stream.max_files, self.asked.stream.max_rows)
+        return read_limit(self.request.stream.max_files, self.request.stream.max_rows)
 
     @in_worker
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
@@ -90,7 +90,7 @@ class MicroBatches(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
 
     def _context_for_tasks(self, context: ScanContext) -> ScanContext | None:
         """Return how tasks read a batch, None where they know by what the reader holds."""
-        pinned = self.asked.table.context
+        pinned = self.request.table.context
         is_same = context == pinned and dict(context.io.properties) == dict(pinned.io.properties)
         return None if is_same else context
 
@@ -105,13 +105,13 @@ class AppendStreamReader(MicroBatches):
     """Reads what was appended to a table."""
 
     def _running(self) -> RunningStream[Any]:
-        return RunningStream(self.asked.table, AppendStream(self.asked.stream))
+        return RunningStream(self.request.table, AppendStream(self.request.stream))
 
     @in_worker
     def partitions(self, start: dict[str, object], end: dict[str, object]) -> list[InputPartition]:
         """Return one partition for each balanced group of file scan tasks."""
         batch = self._stream.plan(offset_from_json(start), offset_from_json(end))
-        split = self.asked.read.split(batch.metadata)
+        split = self.request.read.split(batch.metadata)
         own = self._context_for_tasks(batch.context)
         return [StreamedGroup(group, own) for plan in batch.plans for group in plan.groups(split)]
 
@@ -119,16 +119,16 @@ class AppendStreamReader(MicroBatches):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a group as batches of exactly the frame's Arrow types."""
         tasks, context = partition.value
-        yield from task_batches(context or self.asked.table.context, tasks, self.frame_type)
+        yield from task_batches(context or self.request.table.context, tasks, self.frame_type)
 
 
 class ChangeStreamReader(MicroBatches):
     """Reads what commits changed."""
 
-    asked: ChangesRequest
+    request: ChangesRequest
 
     def _running(self) -> RunningStream[Any]:
-        return RunningStream(self.asked.table, ChangeStream(self.asked.stream))
+        return RunningStream(self.request.table, ChangeStream(self.request.stream))
 
     @in_worker
     def partitions(self, start: dict[str, object], end: dict[str, object]) -> list[InputPartition]:
@@ -141,6 +141,6 @@ class ChangeStreamReader(MicroBatches):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the changes of a group as batches of exactly the frame's Arrow types."""
         changes, context = partition.value
-        request = self.asked.changes
+        request = self.request.changes
         used = replace(request, context=context or request.context)
         yield from read_changes(used, changes, self.frame_type)

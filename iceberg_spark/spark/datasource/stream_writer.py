@@ -1,7 +1,7 @@
-"""A stream's batches through the data source: tasks write, a planner's process commits them once.
+"""A stream's batches through the data source: tasks write files, one process commits them.
 
-Spark makes the writer anew for the commit, in another process and without the query's id: tasks
-send both, what they were told to do and the id, with what they wrote.
+Spark creates the writer again for the commit, in another process and without the query's id. So
+tasks send the plan and the id together with the files that they wrote.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
     """Writes the rows of a stream's batch and commits them under its query's id and number."""
 
     def __init__(
-        self, place: TablePlace, plan: SavePlan | UpsertPlan, equality_fields: tuple[str, ...]
+        self, target: TablePlace, plan: SavePlan | UpsertPlan, equality_fields: tuple[str, ...]
     ) -> None:
-        self.place = place
+        self.target = target
         self.plan = plan
         self.equality_fields = equality_fields
 
@@ -54,9 +54,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
         """Write one task's rows or changes; what an attempt wrote is removed when it fails."""
         plan = self.plan
         writer = (
-            BatchWriter(self.place, plan)
+            BatchWriter(self.target, plan)
             if isinstance(plan, SavePlan)
-            else UpsertWriter(self.place, plan, self.equality_fields)
+            else UpsertWriter(self.target, plan, self.equality_fields)
         )
         return BatchWritten(_query_id(), plan, writer.write(iterator))
 
@@ -81,9 +81,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
         results = [result for result in written if isinstance(result, FilesWritten)]
         files = tuple(file for result in results for file in result.data_files)
         if not plan.changes_with(files):
-            take_back(self.place, plan)
+            take_back(self.target, plan)
             return
-        commit_save(self.place, plan, files)
+        commit_save(self.target, plan, files)
         if any(result.tried_before for result in results):
             io, paths = plan.context.io, [file.file_path for file in files]
             with suppress(Exception):  # the commit has landed: strays are left to orphan removal
@@ -100,7 +100,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             if files.paths:
                 with CleanupOnFailure(io, files.paths):
                     refuse_shared_keys(io, keys, self.equality_fields)
-                commit_upsert(self.place, plan, files)
+                commit_upsert(self.target, plan, files)
         finally:
             with suppress(Exception):  # the commit, or its own error, has been decided
                 io.delete_many(key_files(keys))
@@ -117,7 +117,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         context = plan.context if isinstance(plan, SavePlan) else plan.context.write
         remove_aborted(context.io, context)
         if isinstance(plan, SavePlan):
-            take_back(self.place, plan)
+            take_back(self.target, plan)
 
 
 def _query_id() -> str:

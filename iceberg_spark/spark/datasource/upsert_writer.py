@@ -27,9 +27,9 @@ class UpsertWriter(DataSourceArrowWriter):
     """Writes the changes of each task and commits the files of those that succeeded."""
 
     def __init__(
-        self, place: TablePlace, plan: UpsertPlan, equality_fields: tuple[str, ...]
+        self, target: TablePlace, plan: UpsertPlan, equality_fields: tuple[str, ...]
     ) -> None:
-        self.place = place
+        self.target = target
         self.plan = plan
         self.equality_fields = equality_fields
 
@@ -57,7 +57,7 @@ class UpsertWriter(DataSourceArrowWriter):
         try:
             with CleanupOnFailure(io, files.paths):
                 refuse_shared_keys(io, keys, self.equality_fields)
-            commit_upsert(self.place, self.plan, files)
+            commit_upsert(self.target, self.plan, files)
         finally:
             with suppress(Exception):  # the commit, or its own error, has been decided
                 io.delete_many(key_files(keys))

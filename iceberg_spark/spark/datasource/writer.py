@@ -21,8 +21,8 @@ from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_a
 class BatchWriter(DataSourceArrowWriter):
     """Writes the batches of each task and commits the files of those that succeeded."""
 
-    def __init__(self, place: TablePlace, plan: SavePlan) -> None:
-        self.place = place
+    def __init__(self, target: TablePlace, plan: SavePlan) -> None:
+        self.target = target
         self.plan = plan
 
     @in_worker
@@ -38,7 +38,7 @@ class BatchWriter(DataSourceArrowWriter):
         """Commit all files at once, then remove what failed or doubled attempts left behind."""
         written = [message for message in messages if isinstance(message, FilesWritten)]
         files = tuple(file for message in written for file in message.data_files)
-        commit_save(self.place, self.plan, files)
+        commit_save(self.target, self.plan, files)
         again = any(message.tried_before for message in written)
         paths = [file.file_path for file in files]
         with suppress(Exception):  # the commit has landed: strays are left to orphan removal
@@ -54,4 +54,4 @@ class BatchWriter(DataSourceArrowWriter):
         if messages and None not in messages:
             return
         remove_aborted(self.plan.context.io, self.plan.context)
-        take_back(self.place, self.plan)
+        take_back(self.target, self.plan)

@@ -366,7 +366,7 @@ def assign_slots(
     for row_count in np.unique(row_counts[row_counts > 0])[::-1].tolist():
         chosen = np.flatnonzero(row_counts == row_count)
         rows = order[starts[chosen][:, None] + np.arange(row_count)]
-        if not placement.place(chosen, rows):
+        if not placement.assign(chosen, rows):
             return None
     return Slots(placement.numbers, placement.rows)
 
@@ -377,7 +377,7 @@ class _Placement:
     rows: npt.NDArray[np.int32]
     slots_of: Callable[[Integers, int], Integers]
 
-    def place(self, buckets: Integers, rows: Integers) -> bool:
+    def assign(self, buckets: Integers, rows: Integers) -> bool:
         """Place buckets with equally many rows, a line of `rows` each; False if one has no place.
 
         The published algorithm places one bucket after the other. Here all of them try a number at

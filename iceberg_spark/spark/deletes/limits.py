@@ -52,7 +52,7 @@ class KeyLimits:
     """Bytes, estimated, of keys that are sent to every executor; more are shuffled and sorted
     with the rows, which spills to disk."""
     hashed_row_bytes: int = 40
-    """Bytes of a row in Spark's hash table beside its keys, about."""
+    """Approximate bytes of a row in Spark's hash table, without its keys."""
     task_files_bytes: int = 16 * 1024 * 1024
     """Bytes of delete files that one Spark task reads, ..."""
     task_keys_bytes: int = 64 * 1024 * 1024

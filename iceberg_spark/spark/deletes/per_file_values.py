@@ -23,7 +23,7 @@ UNKNOWN_FILE = (
 )
 """Without quotes, so that it can be part of an expression."""
 FILE_OF_ROW = "__iceberg_file_of_row"
-_FILE, _KNOWN = "__iceberg_file", "__iceberg_known"
+_FILE, _IS_LISTED = "__iceberg_file", "__iceberg_known"
 
 
 def file_field(frame: DataFrame, name: str) -> Column:
@@ -69,11 +69,11 @@ def with_file_values(
     else:
         paths, places = _spellings(frame, files.column("file_path").to_pylist())
         rows = values.take(places).append_column(_FILE, pa.array(paths, pa.string()))
-    rows = rows.append_column(_KNOWN, pa.array([True] * len(rows), pa.bool_()))
+    rows = rows.append_column(_IS_LISTED, pa.array([True] * len(rows), pa.bool_()))
     file_rows = F.broadcast(frame.sparkSession.createDataFrame(rows))
     joined = frame.join(file_rows, F.col(FILE_OF_ROW) == F.col(_FILE), "left_outer")
     unknown = F.raise_error(F.lit(UNKNOWN_FILE)).cast("boolean")
-    checked = F.when(F.col(_KNOWN).isNull(), unknown)
+    checked = F.when(F.col(_IS_LISTED).isNull(), unknown)
     return joined.where(checked.otherwise(F.lit(True)))
 
 

@@ -47,7 +47,7 @@ class _KeyNames:
     group: str
 
     @classmethod
-    def beside(cls, columns: Iterable[str], *, identity: bool) -> _KeyNames:
+    def unused_by(cls, columns: Iterable[str], *, identity: bool) -> _KeyNames:
         """Return names that no column has, whatever its case."""
         taken = {name.lower() for name in columns}
         stem = "_key"
@@ -97,7 +97,7 @@ def change_frame(
     if not paired:
         return read
     groups = max(1, -(-rows // CHANGES.group_rows))
-    names = _KeyNames.beside(kind.names, identity=bool(request.identity))
+    names = _KeyNames.unused_by(kind.names, identity=bool(request.identity))
     keys = [s.StructField(name, s.LongType()) for name in names.every]
     with_keys = s.StructType([*kind.fields, *keys])
     keyed = job_rows(spark, _groups(paired), _Read(request, groups, names).rows, with_keys)

@@ -155,12 +155,12 @@ class _KeyCache:
         plan = table.filtered.plan
         if not is_readable(plan):
             return None
-        filters = [one.keys for one in self.choices(table, rows) if one.keys is not None]
+        filters = [choice.keys for choice in self.choices(table, rows) if choice.keys is not None]
         texts = pushed_texts(table.registered.columns, table.relation.filters)
         if not filters and not texts and not leaves_out_rows(plan):
             return None
         fields = tuple(table.needed_keys.values())
         read = read_keys(plan, fields, Needed(filters, texts))
         pairs = zip(fields, read.keys, strict=True)
-        keys = {one.field_id: RowKeys(one, values) for one, values in pairs}
+        keys = {field.field_id: RowKeys(field, values) for field, values in pairs}
         return _TableKeys(read.rows / table.all_rows, keys)

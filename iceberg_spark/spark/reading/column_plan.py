@@ -62,7 +62,7 @@ class Shield(Enum):
     """Statistics of a float leave NaN out."""
     LEAF = auto()
     """The file may have another column, or another type, under the name."""
-    WHOLE = auto()
+    ROOT = auto()
     """So may it for a nested column: neither filters nor pruning."""
     RENAMED = auto()
     """The same by names that no file has; the column gets its own names back."""
@@ -295,11 +295,11 @@ def _shield(
     if t.child_fields(field.field_type):
         if is_hidden:
             return Shield.RENAMED
-        return Shield.WHOLE if must_not or requested.field_type != field.field_type else Shield.NONE
+        return Shield.ROOT if must_not or requested.field_type != field.field_type else Shield.NONE
     if is_hidden or not must_not:
         return Shield.NONE
     if isinstance(field.field_type, t.VariantType):
-        return Shield.WHOLE
+        return Shield.ROOT
     return Shield.NAN if isinstance(field.field_type, _FLOATS) else Shield.LEAF
 
 

@@ -52,9 +52,9 @@ class _Filters:
 
     def of(self, table: JoinedTable) -> Iterator[KeyFilter]:
         """Yield the filters of a relation."""
-        yield from self._made(table, self.chosen.filters[table.number])
+        yield from self._key_filters(table, self.chosen.filters[table.number])
 
-    def _made(self, table: JoinedTable, choices: Sequence[Choice]) -> Iterator[KeyFilter]:
+    def _key_filters(self, table: JoinedTable, choices: Sequence[Choice]) -> Iterator[KeyFilter]:
         for choice in choices:
             join, keys = choice.join, choice.keys
             values = self._by_spark(choice) if keys is None else self._values(join, keys)
@@ -79,7 +79,7 @@ class _Filters:
         return bloom_filter_of(
             self.plan,
             (of.number, choice.join.key_index),
-            list(self._made(of, choices)),
+            list(self._key_filters(of, choices)),
             _bloom_size(items, "values", choice.join),
         )
 

@@ -81,7 +81,7 @@ class _Footers:
             return None
         key = ("footer", stored_at(self.io, path), path, size, rows, self.has_mapping)
         try:
-            found: FooterHead = process_cache().get_or_load(
+            head: FooterHead = process_cache().get_or_load(
                 key, lambda: (self._checked(path, size, rows), FOOTERS.kept_bytes)
             )
         except (NoSuchFileError, _UnreadableError):
@@ -91,7 +91,7 @@ class _Footers:
         except IcebergError:
             self.is_unreachable = True
             return None
-        return found
+        return head
 
     def _checked(self, path: str, size: int, rows: int) -> FooterHead:
         try:

@@ -104,11 +104,11 @@ def files_relation(
         return _listed(session, kind, files.paths, mark)
     if len(files) > NATIVE.kept_paths:
         return _classic(session, kind, files, mark)
-    return _known(session, mark, _Given(kind, files))
+    return _cached_relation(session, mark, _RelationInput(kind, files))
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _RelationInput:
     """The columns and files of a relation, which its mark identifies."""
 
     kind: StructType = field(compare=False)
@@ -116,7 +116,7 @@ class _Given:
 
 
 @lru_cache(maxsize=NATIVE.kept_relations)
-def _known(session: SparkSession, mark: str, arguments: _Given) -> DataFrame:
+def _cached_relation(session: SparkSession, mark: str, arguments: _RelationInput) -> DataFrame:
     """Return a relation of a classic session, the same one again for the same files."""
     return _classic(session, arguments.kind, arguments.files, mark)
 

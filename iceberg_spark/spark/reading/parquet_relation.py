@@ -45,7 +45,7 @@ from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
 PRUNING = "spark.sql.optimizer.nestedSchemaPruning.enabled"
-_PATH, _MADE = "__iceberg_path", "__iceberg_made_"
+_PATH, _COMPUTED = "__iceberg_path", "__iceberg_computed_"
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 _NEEDS_NO_ENCODING = r"^[A-Za-z0-9/_.=:@,~+-]*$"
 
@@ -80,7 +80,7 @@ def relation(
     needs_positions = (loaded is not None and loaded.dirty.has_positions) or asks_places(columns)
     added = _keys(columns, group.deletes.keys if group.deletes else ())
     if has_values:
-        relation_values = _Given(
+        relation_values = _RelationValues(
             files, values, _version(plan, has_deletes=group.deletes is not None)
         )
         frame = _marked(plan, columns, relation_values, session, places=needs_positions)
@@ -103,7 +103,7 @@ def relation(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Given:
+class _RelationValues:
     """The files of a group, their values by name, and the version of the table."""
 
     files: pa.Table
@@ -125,7 +125,7 @@ def _spelling(group: FileGroup, files: pa.Table) -> _Spelling:
 def _marked(
     plan: ScanPlan,
     columns: ColumnPlan,
-    of: _Given,
+    of: _RelationValues,
     session: SparkSession,
     *,
     places: bool,
@@ -196,7 +196,7 @@ def _with_values(frame: DataFrame, values: _Values) -> DataFrame:
         if column.is_as_read:
             names.append(given_name(column))
         else:
-            names.append(f"{_MADE}{column.field.field_id}")
+            names.append(f"{_COMPUTED}{column.field.field_id}")
             computed[names[-1]] = values.of(column)
     return selected(frame.withColumns(computed) if computed else frame, names)
 

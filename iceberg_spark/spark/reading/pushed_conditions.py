@@ -29,7 +29,7 @@ _COMPARISONS = {
     "GreaterThanOrEqual": (n.Op.GE, n.Op.LE),
 }
 """Operators as they stand, and with their sides exchanged."""
-_WHOLE = ("byte", "short", "integer", "long")
+_INTEGERS = ("byte", "short", "integer", "long")
 _IN_SETS: Mapping[type[t.IcebergType], Callable[[str], Any]] = {
     t.IntegerType: int,
     t.LongType: int,
@@ -208,7 +208,7 @@ def _value(kind: t.IcebergType, of: Expression) -> Any:
 
 def _read_value(kind: t.IcebergType, spark_type: str, text: str) -> Any:
     match kind, spark_type:
-        case ((t.IntegerType() | t.LongType()), integer) if integer in _WHOLE:
+        case ((t.IntegerType() | t.LongType()), integer) if integer in _INTEGERS:
             return int(text)
         case t.DecimalType(), decimal if decimal.startswith("decimal"):
             return Decimal(text)

@@ -15,23 +15,23 @@ _AT_END = {"Contains": False, "EndsWith": True}
 def pushed_texts(columns: ColumnPlan, filters: Iterable[Expression]) -> list[TextCondition]:
     """Return the conditions on texts among filters of the relation of a column plan."""
     fields = {
-        one.requested.name: one.field
-        for one in columns.read
-        if one.requested is not None
-        and one.origin is Origin.FILE
-        and isinstance(one.requested.field_type, t.StringType)
-        and isinstance(one.field.field_type, t.StringType)
+        column.requested.name: column.field
+        for column in columns.read
+        if column.requested is not None
+        and column.origin is Origin.FILE
+        and isinstance(column.requested.field_type, t.StringType)
+        and isinstance(column.field.field_type, t.StringType)
     }
     conditions = []
-    for one in filters:
-        if one.kind not in _AT_END:
+    for filter_ in filters:
+        if filter_.kind not in _AT_END:
             continue
-        column, text = one.parts
+        column, text = filter_.parts
         field = fields.get(str(column.node.get("name")))
         is_text = text.kind == "Literal" and text.node.get("type") == "string"
         if column.kind == "AttributeReference" and field is not None and is_text:
             value = text.node.get("value")
             conditions += (
-                [] if value is None else [TextCondition(field, str(value), _AT_END[one.kind])]
+                [] if value is None else [TextCondition(field, str(value), _AT_END[filter_.kind])]
             )
     return conditions

@@ -49,7 +49,7 @@ def relation_type(columns: ColumnPlan) -> s.StructType:
 
 def given_name(column: PlannedColumn) -> str:
     """Return the quoted name of a file's column in the relation."""
-    return quoted(_asked(column).name)
+    return quoted(_requested_field(column).name)
 
 
 def read_column(column: PlannedColumn) -> Column:
@@ -76,8 +76,8 @@ def _shielded(values: Column, column: PlannedColumn) -> Column:
             return F.nanvl(values, F.lit(float("nan")).cast(_type(column)))
         case Shield.LEAF:
             return F.greatest(values, values)  # the column itself, behind a function
-        case Shield.WHOLE:
-            # Spark looks neither for filters nor for unused fields behind a condition.
+        case Shield.ROOT:
+            # Spark pushes neither filters nor pruning through a condition.
             return F.when(values.isNotNull(), values).cast(_type(column))
         case Shield.RENAMED:
             # Nor behind a cast that changes names; one that changes nothing is dropped.
@@ -87,13 +87,15 @@ def _shielded(values: Column, column: PlannedColumn) -> Column:
 def _type(column: PlannedColumn) -> s.DataType:
     """Return the type of a column with the table's names."""
     is_nested = t.child_fields(column.field.field_type)
-    (shown,) = nullable(to_spark(Schema(column.field if is_nested else _asked(column)))).fields
+    (shown,) = nullable(
+        to_spark(Schema(column.field if is_nested else _requested_field(column)))
+    ).fields
     return shown.dataType
 
 
-def _asked(column: PlannedColumn) -> t.NestedField:
+def _requested_field(column: PlannedColumn) -> t.NestedField:
     if column.requested is None:
-        raise ValueError(f"'{column.field.name}' is no column of files")
+        raise ValueError(f"'{column.field.name}' is not a column of files")
     return column.requested
 
 

@@ -57,7 +57,7 @@ def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
             spark.conf.set(key, value)
         return spark
     with bypass_cache():  # the session that is made has the settings of now
-        return _made(spark, settings_text(spark), local)
+        return _new_session(spark, settings_text(spark), local)
 
 
 def unfit_setting(spark: SparkSession) -> str | None:
@@ -75,7 +75,7 @@ def unfit_setting(spark: SparkSession) -> str | None:
 
 
 @lru_cache(maxsize=8)
-def _made(spark: SparkSession, users: str | None, local: bool) -> SparkSession:  # noqa: ARG001 (the key)
+def _new_session(spark: SparkSession, users: str | None, local: bool) -> SparkSession:  # noqa: ARG001 (the key)
     session = spark.newSession()
     settings = {**all_settings(spark), **NEEDED, "spark.sql.caseSensitive": "true"}
     if local:

@@ -34,12 +34,13 @@ from iceberg_spark.row_level.target_files import (
 from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
-from iceberg_spark.spark.adapt.parcels import unpickled
+from iceberg_spark.spark.adapt.task_payload import unpickled
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.row_level.cdc_rows import CdcRows
 from iceberg_spark.spark.row_level.cdc_task import (
     CHANGE,
+    COUNTS,
     GONE,
     NEW,
     NOTE,
@@ -49,16 +50,15 @@ from iceberg_spark.spark.row_level.cdc_task import (
     POSITION,
     SIDE,
     STORED,
-    TOLD,
     CdcTask,
-    Told,
+    TaskCounts,
 )
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import spark_errors
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.rows_per_target_file import rows_by_file
-from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS, column, rows_frame
+from iceberg_spark.spark.row_level.target_rows import FILE, POS, ROW_POSITION, column, rows_frame
 from iceberg_spark.spark.writing.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import ROW_ID
@@ -102,9 +102,9 @@ def apply_on_spark(
             *(f"{_KEY}{index}" for index, _ in enumerate(keys))
         )
         with kept_rows(map_plain_names(arranged, task, task.kind), apart=False) as decided:
-            told = _told(decided)
-            change = _change(verb, context, target, decided, told, spark)
-            notes = _notes(context, ledger, decided, told, task, verb.branch)
+            task_counts = _total_counts(decided)
+            change = _change(verb, context, target, decided, task_counts, spark)
+            notes = _notes(context, ledger, decided, task_counts, task, verb.branch)
     return CdcChange(PlannedChange(change, row_filter), notes)
 
 
@@ -155,7 +155,7 @@ def _task(
     return CdcTask(
         ledger.notes,
         tuple(rows.changes().columns),
-        (*stored_columns, *PLACE, *row_ids),
+        (*stored_columns, *ROW_POSITION, *row_ids),
         tuple(field.name for field in ledger.schema.fields),
         bool(row_ids),
         _later(truncated_at, ledger.truncated_at()),
@@ -182,12 +182,12 @@ def _together(
     plan = ledger.notes.plan
     kinds = to_spark(Schema(*plan.keys))
     casts = [
-        column(rows.given_name(field.name)).cast(kind.dataType).alias(f"{_KEY}{at}")
-        for at, (field, kind) in enumerate(zip(plan.keys, kinds, strict=True))
+        column(rows.given_name(field.name)).cast(kind.dataType).alias(f"{_KEY}{index}")
+        for index, (field, kind) in enumerate(zip(plan.keys, kinds, strict=True))
     ]
     least = sf.min(sf.col(SEQUENCE)).alias(_LEAST)
     changed_keys = changes.groupBy(*casts).agg(least)
-    metadata_columns = (*PLACE, *lineage_of(task))
+    metadata_columns = (*ROW_POSITION, *lineage_of(task))
     names = [field.name for field in known_columns(plan)]
     stored = rows_frame(
         target.metadata, target.plan, spark, columns=names, metadata_columns=metadata_columns
@@ -258,15 +258,15 @@ def _united(frames: Sequence[tuple[int, DataFrame, int]], keys: int) -> DataFram
     return reduce(DataFrame.union, selected)
 
 
-def _told(decided: DataFrame) -> Told:
+def _total_counts(decided: DataFrame) -> TaskCounts:
     """Return the counts of all tasks. Raises the error that a task found in the rows."""
-    total = Told()
-    rows = decided.where(sf.col(plain(SIDE)) == TOLD).select(plain(PICKLED)).collect()
+    total = TaskCounts()
+    rows = decided.where(sf.col(plain(SIDE)) == COUNTS).select(plain(PICKLED)).collect()
     for row in rows:
         result = unpickled(bytes(row[0]))
         if isinstance(result, InvalidInputError):
             raise result
-        total = Told(
+        total = TaskCounts(
             total.gone + result.gone,
             total.new + result.new,
             total.notes + result.notes,
@@ -282,24 +282,24 @@ def _change(
     context: WriteContext,
     target: Target,
     decided: DataFrame,
-    told: Told,
+    task_counts: TaskCounts,
     spark: SparkSession,
 ) -> RowChange:
-    counts = ChangedRows(told.inserted, told.updated, told.deleted)
+    counts = ChangedRows(task_counts.inserted, task_counts.updated, task_counts.deleted)
     deleted_positions = decided.where(sf.col(plain(SIDE)) == GONE).select(
         sf.col(plain(PATH)).alias(FILE), sf.col(plain(POSITION)).alias(POS)
     )
-    new = [_new_rows(context, decided)] if told.new else []
+    new = [_new_rows(context, decided)] if task_counts.new else []
     if verb.mode.merge_on_read:
         return replace(
-            _by_position(verb, context, target, deleted_positions, new, told), counts=counts
+            _by_position(verb, context, target, deleted_positions, new, task_counts), counts=counts
         )
-    touched = rows_by_file(deleted_positions) if told.gone else {}
+    touched = rows_by_file(deleted_positions) if task_counts.gone else {}
     plan = all_rows(only_files(target.plan, touched))
     unchanged: list[DataFrame] = []
     if len(plan):
         rows = rows_frame(
-            verb.metadata, plan, spark, metadata_columns=(*PLACE, *lineage_names(context))
+            verb.metadata, plan, spark, metadata_columns=(*ROW_POSITION, *lineage_names(context))
         )
         unchanged.append(rows.join(deleted_positions, [FILE, POS], "left_anti"))
     return RowChange(
@@ -315,10 +315,10 @@ def _by_position(
     target: Target,
     deleted_positions: DataFrame,
     new: Sequence[DataFrame],
-    told: Told,
+    task_counts: TaskCounts,
 ) -> RowChange:
     files = write_changed(verb, context, new)
-    if not told.gone:
+    if not task_counts.gone:
         return RowChange(added_data=files)
     writer = DeletesWriter(context, target.metadata.partition_specs, verb.mode.granularity)
     written = write_deletes(deleted_positions, tuple(target.plan), writer)
@@ -342,7 +342,7 @@ def _notes(
     context: WriteContext,
     ledger: Ledger,
     decided: DataFrame,
-    told: Told,
+    task_counts: TaskCounts,
     task: CdcTask,
     branch: str | None,
 ) -> LedgerChange:
@@ -350,7 +350,7 @@ def _notes(
     before, index = ledger.truncated_at(), task.truncated_at
     own = with_truncation(to_arrow(ledger.schema).empty_table(), index, before, ledger.notes)
     files: tuple[DataFile, ...] = ()
-    if told.notes:
+    if task_counts.notes:
         plan = ledger.notes.plan
         indices = {field.name: index for index, field in enumerate(plan.schema.fields)}
         first = PICKLED + 1
@@ -360,7 +360,7 @@ def _notes(
             plain(after + index) for index in range(len(ledger.schema.fields) - len(plan.keys))
         ]
         rows = named(decided.where(sf.col(plain(SIDE)) == NOTE), texts, task.noted)
-        rows = rows.repartition(max(1, ceil(told.notes / CDC.merged_rows)))
+        rows = rows.repartition(max(1, ceil(task_counts.notes / CDC.merged_rows)))
         rows = rows.sortWithinPartitions(*(column(name) for name in plan.key_names))
         files = write_frame(rows, ledger.write_context(context), AlignOptions())
     return write_notes(ledger, context, own, branch, files)

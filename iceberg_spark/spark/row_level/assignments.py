@@ -71,7 +71,7 @@ def _starts(path: Path, start: Path) -> bool:
 class Assignments:
     """New values by top-level column: an expression, or fields within a struct by their path."""
 
-    whole: Mapping[str, str]
+    by_column: Mapping[str, str]
     nested: Mapping[str, NestedValues]
 
     @property
@@ -82,24 +82,24 @@ class Assignments:
             for nested_values in self.nested.values()
             for text in nested_values.by_path.values()
         )
-        return (*self.whole.values(), *inner)
+        return (*self.by_column.values(), *inner)
 
     def rewritten(self, rewrite: Callable[[str], str]) -> Assignments:
         """Return the same assignments with other texts."""
         return Assignments(
-            {name: rewrite(text) for name, text in self.whole.items()},
+            {name: rewrite(text) for name, text in self.by_column.items()},
             {name: nested_values.rewritten(rewrite) for name, nested_values in self.nested.items()},
         )
 
     @property
     def columns(self) -> frozenset[str]:
         """The top-level columns that get a value."""
-        return frozenset(self.whole) | frozenset(self.nested)
+        return frozenset(self.by_column) | frozenset(self.nested)
 
     def value(self, name: str, alias: str | None = None) -> Column:
         """Return the new value of a top-level column, or its old value if nothing is assigned."""
-        if name in self.whole:
-            return expression(self.whole[name])
+        if name in self.by_column:
+            return expression(self.by_column[name])
         old = column(name, alias)
         return self.nested[name].of(old) if name in self.nested else old
 
@@ -114,7 +114,7 @@ def assignments(
     """
     if not values:
         raise InvalidInputError(f"{what} needs columns to set, like {{'v': 'v + 1'}}")
-    whole: dict[str, str] = {}
+    by_column: dict[str, str] = {}
     nested: dict[str, dict[Path, str]] = {}
     for name, text in values.items():
         if not isinstance(text, str):
@@ -123,7 +123,7 @@ def assignments(
         first, *rest = _path(schema, name, what, case_sensitive)
         inner = tuple(rest)
         others = nested.get(first, {})
-        if first in whole or any(
+        if first in by_column or any(
             _starts(assigned_path, inner) or _starts(inner, assigned_path)
             for assigned_path in others
         ):
@@ -131,11 +131,11 @@ def assignments(
         if rest:
             nested.setdefault(first, {})[inner] = text
         else:
-            whole[first] = text
+            by_column[first] = text
     kinds = {field.name: field.field_type for field in schema.fields}
     structs = {name: kind for name, kind in kinds.items() if isinstance(kind, StructType)}
     return Assignments(
-        whole, {name: NestedValues(structs[name], fields) for name, fields in nested.items()}
+        by_column, {name: NestedValues(structs[name], fields) for name, fields in nested.items()}
     )
 
 
@@ -143,17 +143,17 @@ def _path(schema: Schema, name: str, what: str, case_sensitive: bool) -> list[st
     """Return the table's spelling of a column's path."""
     fields: tuple[NestedField, ...] = schema.fields
     if any(_same(field.name, name, case_sensitive) for field in fields):
-        return [_one(fields, name, name, what, case_sensitive).name]
+        return [_field_named(fields, name, name, what, case_sensitive).name]
     names: list[str] = []
     for part in quoted_parts(name) or name.split("."):
-        field = _one(fields, part, name, what, case_sensitive)
+        field = _field_named(fields, part, name, what, case_sensitive)
         names.append(field.name)
         kind = field.field_type
         fields = kind.fields if isinstance(kind, StructType) else ()
     return names
 
 
-def _one(
+def _field_named(
     fields: tuple[NestedField, ...], part: str, name: str, what: str, case_sensitive: bool
 ) -> NestedField:
     matches = [field for field in fields if _same(field.name, part, case_sensitive)]

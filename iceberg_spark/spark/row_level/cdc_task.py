@@ -18,7 +18,7 @@ from iceberg_spark.row_level.cdc_decision import Decision, KeyState
 from iceberg_spark.row_level.cdc_events import after_truncation, read_events
 from iceberg_spark.row_level.cdc_notes import Notes
 from iceberg_spark.spark.adapt.batches import spark_batches
-from iceberg_spark.spark.adapt.parcels import pickled
+from iceberg_spark.spark.adapt.task_payload import pickled
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.row_level.target_rows import FILE, POS
@@ -38,7 +38,7 @@ from iceberg_spark.write.align_batches import AlignOptions, aligned
 
 CHANGE, STORED, NOTED = 0, 1, 2
 """What a row that a task gets is."""
-GONE, NEW, NOTE, TOLD = 0, 1, 2, 3
+GONE, NEW, NOTE, COUNTS = 0, 1, 2, 3
 """What a row that a task gives is: a place, a row of the table, one of the ledger, the counts."""
 SIDE, PATH, POSITION, PICKLED = 0, 1, 2, 3
 """The first columns of what a task gives, by place; those of the table and the ledger follow."""
@@ -46,8 +46,8 @@ _FIRST_ID = 2_147_470_000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The counts of a task, in rows."""
+class TaskCounts:
+    """The rows that a task deletes, adds, notes, and counts by kind of change."""
 
     gone: int = 0
     new: int = 0
@@ -74,7 +74,7 @@ class CdcTask:
     case_sensitive: bool
 
     @property
-    def given(self) -> Schema:
+    def output_schema(self) -> Schema:
         """The columns of a task's output. Those of the table are named by position."""
         table = self.notes.plan.schema.fields
         ledger = self.notes.schema.fields[len(self.notes.plan.keys) :]
@@ -90,7 +90,7 @@ class CdcTask:
     @property
     def kind(self) -> StructType:
         """The type of a task's output, for Spark."""
-        return nullable(to_spark(self.given))
+        return nullable(to_spark(self.output_schema))
 
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -98,10 +98,10 @@ class CdcTask:
         try:
             parts = list(self._decided(batches))
         except InvalidInputError as error:
-            parts = [self._rows(TOLD, 1, {PICKLED: pa.array([pickled(error)], pa.binary())})]
+            parts = [self._rows(COUNTS, 1, {PICKLED: pa.array([pickled(error)], pa.binary())})]
         expected = expected_arrow_schema(self.kind)
         for part in parts:
-            yield from spark_batches(iter(part.to_batches()), self.given, expected)
+            yield from spark_batches(iter(part.to_batches()), self.output_schema, expected)
 
     def _decided(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         changes, stored, noted = self._sides(list(batches))
@@ -113,13 +113,13 @@ class CdcTask:
         if self.keeps_row_ids:
             ids = [batch.column(ROW_ID.name) for batch in stored]
             rows = rows.append_column(ROW_ID.name, pa.chunked_array(ids, pa.int64()))
-        known = KeyState(rows, _table(self.notes.schema, noted), self.truncated_at)
-        decision = decide(self.notes, events, known)
+        state = KeyState(rows, _table(self.notes.schema, noted), self.truncated_at)
+        decision = decide(self.notes, events, state)
         places = pa.Table.from_batches(
             [batch.select([FILE, POS]) for batch in stored],
             pa.schema([(FILE, pa.string()), (POS, pa.int64())]),
         )
-        yield from self._given_rows(decision, places)
+        yield from self._output_rows(decision, places)
 
     def _sides(self, batches: list[pa.RecordBatch]) -> list[list[pa.RecordBatch]]:
         """Split rows into the three kinds."""
@@ -137,11 +137,11 @@ class CdcTask:
                     )
         return sides_of_batches
 
-    def _given_rows(self, decision: Decision, places: pa.Table) -> Iterator[pa.Table]:
+    def _output_rows(self, decision: Decision, places: pa.Table) -> Iterator[pa.Table]:
         deleted = places.take(pa.array(np.sort(decision.gone)))
         first = PICKLED + 1
         columns = len(self.notes.plan.schema.fields) + self.keeps_row_ids
-        told = Told(
+        counts = TaskCounts(
             deleted.num_rows,
             decision.rows.num_rows,
             decision.notes.num_rows,
@@ -149,7 +149,7 @@ class CdcTask:
             decision.updated,
             decision.deleted,
         )
-        yield self._rows(TOLD, 1, {PICKLED: pa.array([pickled(told)], pa.binary())})
+        yield self._rows(COUNTS, 1, {PICKLED: pa.array([pickled(counts)], pa.binary())})
         if deleted.num_rows:
             own = {PATH: deleted.column(FILE), POSITION: deleted.column(POS)}
             yield self._rows(GONE, deleted.num_rows, own)
@@ -170,7 +170,7 @@ class CdcTask:
 
     def _rows(self, side: int, count: int, columns: dict[int, Any]) -> pa.Table:
         """Return rows with values in some columns, given by position."""
-        schema = to_arrow(self.given)
+        schema = to_arrow(self.output_schema)
         columns[SIDE] = pa.array(np.full(count, side, np.int32))
         arrays = [
             columns[index].cast(field.type) if index in columns else null_column(count, field.type)

@@ -43,7 +43,7 @@ def write_changed(
     Their distribution is `write.<verb>.distribution-mode`, else `write.distribution-mode`, else the
     table's default. Rows with lineage columns keep their lineage.
     """
-    mode, context = _asked(verb, context), _kept_lineage(context, rows)
+    mode, context = _distribution_mode(verb, context), _kept_lineage(context, rows)
     return _written(context, [_columns(context, frame) for frame in rows], mode)
 
 
@@ -71,7 +71,7 @@ def write_rewritten(
         moving: new rows.
         assigned: columns in which remaining rows may have new values.
     """
-    mode, context = _asked(verb, context), _kept_lineage(context, [*remaining, *moving])
+    mode, context = _distribution_mode(verb, context), _kept_lineage(context, [*remaining, *moving])
     remaining = [_columns(context, frame) for frame in remaining]
     moving = [_columns(context, frame) for frame in moving]
     if mode is None and not is_sortable(context) and _lie_by_partition(context, plan, assigned):
@@ -107,7 +107,7 @@ def _written(
     return write_frame(rows, context, AlignOptions(), distribution_mode=mode)
 
 
-def _asked(verb: RowVerb, context: WriteContext) -> str | None:
+def _distribution_mode(verb: RowVerb, context: WriteContext) -> str | None:
     """Return the distribution mode that table properties give a verb, None without one."""
     for name in (_MODES.get(verb.mode.verb), WRITE_DISTRIBUTION_MODE):
         if name is not None and name in context.properties:

@@ -26,7 +26,7 @@ from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.rows_per_target_file import rows_by_file
 from iceberg_spark.spark.row_level.target_rows import (
-    PLACE,
+    ROW_POSITION,
     empty_frame,
     named,
     require_types,
@@ -91,7 +91,7 @@ def _changed(
     verb: RowVerb, context: WriteContext, target: Target, condition: str, spark: SparkSession
 ) -> RowChange:
     if verb.mode.merge_on_read:
-        rows = matching(verb, target, condition, spark, PLACE)
+        rows = matching(verb, target, condition, spark, ROW_POSITION)
         writer = DeletesWriter(context, verb.metadata.partition_specs, verb.mode.granularity)
         new = write_deletes(rows, tuple(target.plan), writer)
         return RowChange(
@@ -118,13 +118,13 @@ def _rewritten(
     touched = tuple(task for task in only_files(target.plan, counts))
     partly = [task.file_path for task in touched if counts[task.file_path] < task.record_count]
     return RowChange(
-        added_data=_kept(verb, context, target, partly, condition, spark),
+        added_data=_write_remaining(verb, context, target, partly, condition, spark),
         removed_data=tuple(data_file(task) for task in touched),
         counts=ChangedRows(deleted=sum(counts.values())),
     )
 
 
-def _kept(
+def _write_remaining(
     verb: RowVerb,
     context: WriteContext,
     target: Target,

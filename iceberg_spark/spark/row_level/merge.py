@@ -42,7 +42,7 @@ from iceberg_spark.spark.row_level.own_names import (
     check_names,
 )
 from iceberg_spark.spark.row_level.target_rows import (
-    PLACE,
+    ROW_POSITION,
     column,
     empty_frame,
     named,
@@ -66,7 +66,7 @@ class MergeExecution:
     source: Source
     plan: ScanPlan
     spark: SparkSession
-    kept: ExitStack = field(default_factory=ExitStack)
+    persisted: ExitStack = field(default_factory=ExitStack)
 
     @property
     def lineage(self) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ class MergeExecution:
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Persist a DataFrame for several passes."""
-        return self.kept.enter_context(kept_rows(frame, apart=False))
+        return self.persisted.enter_context(kept_rows(frame, apart=False))
 
 
 def prepare_merge(
@@ -169,7 +169,7 @@ def prepare_merge(
     require_types(context.schema, "a merge")
     frame = as_frame(source, spark)
     check_names("The table", context.schema.column_names)
-    check_names("The source", frame.columns, (*PLACE, *lineage_names(context)))
+    check_names("The source", frame.columns, (*ROW_POSITION, *lineage_names(context)))
     names = verb.names if verb.names.target is not None else MERGE_NAMES
     stamped = clock((*context.schema.column_names, *frame.columns))
     condition = stamped(text_of(on, "on"))

@@ -31,7 +31,7 @@ from iceberg_spark.spark.row_level.position_deletes import (
     twice_error,
     write_deletes,
 )
-from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS, named, settled
+from iceberg_spark.spark.row_level.target_rows import FILE, POS, ROW_POSITION, named, settled
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
@@ -66,7 +66,7 @@ def merge_on_spark(
             verb.metadata, verb.io, row_filter, verb.target_options, pruned_by=reached
         )
         work = MergeExecution(verb, context, on, clauses, rows, target.plan, spark)
-        with work.kept:
+        with work.persisted:
             change = _by_position(work) if verb.mode.merge_on_read else _rewritten(work)
     return PlannedChange(change, row_filter, after_deletes=clauses.ignores_unmet_rows(on))
 
@@ -103,12 +103,12 @@ def _upsert_by_position(work: MergeExecution) -> RowChange | None:
 
     It needs no wide join. Returns None if a source row matches several target rows.
     """
-    met = work.met((*PLACE, *work.row_id), values=False)
+    met = work.met((*ROW_POSITION, *work.row_id), values=False)
     rows = work.source.rows
     if work.row_id:
-        met = work.keep(met.select(*PLACE, SOURCE_ROW, *work.row_id))
+        met = work.keep(met.select(*ROW_POSITION, SOURCE_ROW, *work.row_id))
         rows = work.with_row_ids(rows, met)
-    gone = _deletes(work, met.select(*PLACE, SOURCE_ROW, sf.lit(UPDATE).alias(ACTION)))
+    gone = _deletes(work, met.select(*ROW_POSITION, SOURCE_ROW, sf.lit(UPDATE).alias(ACTION)))
     if gone.source_hits != gone.distinct_source_rows:
         return None
     new = _source_rows(work, rows)
@@ -124,7 +124,7 @@ def _source_rows(work: MergeExecution, rows: DataFrame) -> DataFrame:
 
 def _any_by_position(work: MergeExecution) -> RowChange:
     clauses = work.clauses
-    places = (*PLACE, *work.row_id)
+    places = (*ROW_POSITION, *work.row_id)
     met = work.met(places, values=True)
     merged = merge_output(clauses, met, [Kind.MATCHED], [*places, SOURCE_ROW])
     matched = work.keep(merged)
@@ -134,7 +134,7 @@ def _any_by_position(work: MergeExecution) -> RowChange:
         changed.append(work.keep(merge_output(clauses, alone, [Kind.BY_SOURCE], places)))
     written = Written()
     if clauses.of(Kind.MATCHED, Kind.BY_SOURCE):
-        rows = [frame.select(*PLACE, clauses.action()) for frame in changed]
+        rows = [frame.select(*ROW_POSITION, clauses.action()) for frame in changed]
         written = _deletes(work, rows[0] if len(rows) == 1 else rows[0].unionByName(rows[1]))
     updates = clauses.numbers(Does.UPDATE)
     new: list[DataFrame] = []
@@ -149,11 +149,13 @@ def _any_by_position(work: MergeExecution) -> RowChange:
 def _rewritten(work: MergeExecution) -> RowChange:
     """Rewrite the files with rows that change; a first narrow pass finds them."""
     clauses = work.clauses
-    places = (*PLACE, *work.row_id)
+    places = (*ROW_POSITION, *work.row_id)
     matched = work.keep(work.met(places, values=False).select(*places, SOURCE_ROW, CLAUSE))
-    changed = matched.select(*PLACE, clauses.action())
+    changed = matched.select(*ROW_POSITION, clauses.action())
     if clauses.of(Kind.BY_SOURCE):
-        alone = work.unmatched_targets(PLACE, values=False).select(*PLACE, clauses.action())
+        alone = work.unmatched_targets(ROW_POSITION, values=False).select(
+            *ROW_POSITION, clauses.action()
+        )
         changed = changed.unionByName(alone)
     touched = _touched(changed, unique=clauses.checks_cardinality)
     plan = all_rows(only_files(work.plan, touched))
@@ -205,7 +207,7 @@ def _changed_rows(work: MergeExecution, target: DataFrame) -> DataFrame:
         matching = target.join(work.keys(), on, "left_semi").withColumn(CLAUSE, sf.lit(0))
         alone = settled(target.join(work.keys(), on, "left_anti")).withColumn(CLAUSE, by_source)
         rows = [_applied(work, part, Kind.BY_SOURCE) for part in (matching, alone)]
-        return _numbered_anew(work, rows[0].unionByName(rows[1]))
+        return _clear_sequence_numbers(work, rows[0].unionByName(rows[1]))
     joined = target.join(work.source.rows, on, "left")
     number = sf.when(work.source_row().isNotNull(), clauses.number(Kind.MATCHED))
     changed = _applied(work, joined.withColumn(CLAUSE, number.otherwise(_ALONE)), Kind.MATCHED)
@@ -215,7 +217,7 @@ def _changed_rows(work: MergeExecution, target: DataFrame) -> DataFrame:
         changed = named(changed, clauses.names.target)
         number = sf.when(sf.col(CLAUSE) == _ALONE, by_source).otherwise(sf.col(CLAUSE))
         changed = _applied(work, changed.withColumn(CLAUSE, number), Kind.BY_SOURCE)
-    return _numbered_anew(work, changed)
+    return _clear_sequence_numbers(work, changed)
 
 
 def _applied(work: MergeExecution, rows: DataFrame, kind: Kind) -> DataFrame:
@@ -224,7 +226,7 @@ def _applied(work: MergeExecution, rows: DataFrame, kind: Kind) -> DataFrame:
     return merge_output(work.clauses, rows.where(~gone), [kind], work.lineage, old=True)
 
 
-def _numbered_anew(work: MergeExecution, rows: DataFrame) -> DataFrame:
+def _clear_sequence_numbers(work: MergeExecution, rows: DataFrame) -> DataFrame:
     """Return rows without a last updated sequence number if a clause updates them."""
     if not work.lineage:
         return rows

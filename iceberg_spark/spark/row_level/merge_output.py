@@ -48,7 +48,7 @@ def merge_output(
         return met.select(*carried)
     every = row_type(clauses.schema)
     keeps = old or any(clause.keeps_columns for clause in makers)
-    assigned = _given(met, carried, makers, clauses, keeps=keeps)
+    assigned = _clause_input(met, carried, makers, clauses, keeps=keeps)
     defaults = {
         field.name: write_default_text(field)
         for field in clauses.schema.fields
@@ -58,13 +58,13 @@ def merge_output(
     numbers = [*(clause.number for clause in makers), *([0] if old else [])]
     texts = [plain(index) for index in range(len(carried))]
     for field in every.fields:
-        places = [typed.place(number, field.name) for number in numbers]
+        places = [typed.index(number, field.name) for number in numbers]
         texts.append(_chosen(numbers, places, plain(len(passed_columns))))
     return named(by_position(typed.rows), texts, [*carried, *every.names])
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _ClauseInput:
     """The inputs of the rows by position: the passed columns, then the values of each clause.
 
     `values` are indices by clause and column; `source` and `target` are indices of the columns of
@@ -86,7 +86,7 @@ class _Given:
         """
         shown = self.rows.schema.fields[: len(self.carried)]
         fields = [StructField(field.name, field.dataType) for field in shown]
-        texts = [plain(place) for place in range(len(fields))]
+        texts = [plain(index) for index in range(len(fields))]
         names = list(self.carried)
         row_fields = list(fields)
         places: dict[tuple[int, str], int] = {}
@@ -134,20 +134,20 @@ class _Typed:
     rows: DataFrame
     places: Mapping[tuple[int, str], int]
 
-    def place(self, number: int, name: str) -> int:
+    def index(self, number: int, name: str) -> int:
         """Return the index of a clause's column, or of the old one if it assigns none."""
-        index = self.places.get((number, name))
-        return self.places[0, name] if index is None else index
+        position = self.places.get((number, name))
+        return self.places[0, name] if position is None else position
 
 
-def _given(
+def _clause_input(
     met: DataFrame,
     carried: Sequence[str],
     makers: Sequence[Clause],
     clauses: Clauses,
     *,
     keeps: bool,
-) -> _Given:
+) -> _ClauseInput:
     assigned = [
         (clause, name)
         for clause in makers
@@ -179,7 +179,7 @@ def _given(
         if takes_all
         else {}
     )
-    return _Given(rows, carried, assigned_at, source, old)
+    return _ClauseInput(rows, carried, assigned_at, source, old)
 
 
 def _chosen(numbers: Sequence[int], indices: Sequence[int], met: str) -> str:

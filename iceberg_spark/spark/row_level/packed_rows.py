@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.spark.adapt.parcels import Parcel
+from iceberg_spark.spark.adapt.task_payload import Payload
 from iceberg_spark.spark.row_level.limits import ROW_LEVEL
 from iceberg_spark.spark.session.in_worker import in_worker
 
@@ -26,7 +26,7 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 class PackTask:
     """The function of every task. The first column is the path."""
 
-    numbers: Parcel[Mapping[str, int]]
+    numbers: Payload[Mapping[str, int]]
 
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -27,7 +27,7 @@ from iceberg_spark.read.older_deletes import NewDeletes
 from iceberg_spark.row_level.position_deletes import DeletesWriter, deletes_context
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
-from iceberg_spark.spark.adapt.parcels import Parcel, parcel
+from iceberg_spark.spark.adapt.task_payload import Payload, payload
 from iceberg_spark.spark.adapt.task_results import results
 from iceberg_spark.spark.row_level.limits import ROW_LEVEL
 from iceberg_spark.spark.row_level.own_names import ACTION, SOURCE_ROW
@@ -122,7 +122,7 @@ def write_deletes(
 
 def _packed(rows: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
     columns = [name for name in (FILE, POS, ACTION, SOURCE_ROW) if name in rows.columns]
-    return map_plain_names(rows.select(*columns), PackTask(parcel(numbers)), PACKED)
+    return map_plain_names(rows.select(*columns), PackTask(payload(numbers)), PACKED)
 
 
 def _gathered(
@@ -161,7 +161,7 @@ def _written_by_tasks(
     together = packed.repartitionById(tasks, sf.col("number") % tasks)
     # By the bytes of the path, as readers expect, and so does Spark sort text.
     ordered = together.sortWithinPartitions("number", "file")
-    return results(ordered, _DeletesTask(work, parcel(targets)).written)
+    return results(ordered, _DeletesTask(work, payload(targets)).written)
 
 
 def _numbers(targets: Mapping[str, FileScanTask], granularity: str) -> dict[str, int]:
@@ -189,7 +189,7 @@ class _DeletesTask:
     """The function of every task."""
 
     work: _DeletesWork
-    targets: Parcel[Mapping[str, FileScanTask]]
+    targets: Payload[Mapping[str, FileScanTask]]
 
     def written(self, batches: Iterable[pa.RecordBatch]) -> Written:
         """Write the deletes of files from packed rows that are sorted by file."""

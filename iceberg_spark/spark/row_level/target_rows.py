@@ -21,7 +21,7 @@ from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 
 FILE, POS = "_file", "_pos"
-PLACE = (FILE, POS)
+ROW_POSITION = (FILE, POS)
 """The columns that say where a row lies."""
 
 

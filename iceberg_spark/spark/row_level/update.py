@@ -31,7 +31,7 @@ from iceberg_spark.spark.row_level.own_names import MATCHES, check_names
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.rows_per_target_file import rows_by_file
 from iceberg_spark.spark.row_level.target_rows import (
-    PLACE,
+    ROW_POSITION,
     empty_frame,
     projected_here,
     require_types,
@@ -126,31 +126,31 @@ class _Update:
     def by_position(self, target: Target) -> RowChange:
         """Mark the old rows as deleted and write the new ones."""
         if is_of_one_row([self.condition]):
-            places = matching(self.verb, target, self.condition, self.spark, PLACE)
+            places = matching(self.verb, target, self.condition, self.spark, ROW_POSITION)
             return self._moved(target, places, partial(self._matching, target))
-        with self._kept(target) as kept:
-            rows = called(kept.drop(*PLACE), self.verb.names.target)
-            return self._moved(target, kept.select(*PLACE), lambda _: rows)
+        with self._persist_matching(target) as matching_rows:
+            rows = called(matching_rows.drop(*ROW_POSITION), self.verb.names.target)
+            return self._moved(target, matching_rows.select(*ROW_POSITION), lambda _: rows)
 
     def _matching(self, target: Target, paths: Collection[str]) -> DataFrame:
         """Return the matching rows of some files."""
         return self.rows(only_files(target.plan, paths)).where(expression(self.condition))
 
     @contextmanager
-    def _kept(self, target: Target) -> Iterator[DataFrame]:
+    def _persist_matching(self, target: Target) -> Iterator[DataFrame]:
         """Persist the matching rows and their positions while the block runs.
 
         A subquery may return other rows the second time: a sample, a LIMIT, or a table that others
         write.
         """
-        check_names("The table", self.context.schema.column_names, PLACE)
-        metadata_columns = (*PLACE, *self.lineage)
+        check_names("The table", self.context.schema.column_names, ROW_POSITION)
+        metadata_columns = (*ROW_POSITION, *self.lineage)
         read = rows_frame(
             self.verb.metadata, target.plan, self.spark, metadata_columns=metadata_columns
         )
         every = called(projected_here(read, [self.condition]), self.verb.names.target)
-        with kept_rows(every.where(expression(self.condition))) as kept:
-            yield kept
+        with kept_rows(every.where(expression(self.condition))) as rows:
+            yield rows
 
     def _moved(
         self, target: Target, places: DataFrame, rows: Callable[[Collection[str]], DataFrame]
@@ -192,14 +192,14 @@ class _Update:
         schema = keeping_lineage(self.context).schema
         names = [field.name for field in schema.fields]
         assigned = [name for name in names if name in self.values.columns]
-        # Asked once: each use of an expression would draw a sample of its own.
+        # Computed once: each use of an expression would draw a sample of its own.
         target = self.verb.names.target
         rows = called(rows.select("*", expression(self.condition).alias(MATCHES)), target)
-        # Values are worked out for matching rows only: elsewhere they might overflow.
+        # Values are computed for matching rows only: elsewhere they might overflow.
         matches = sf.col(MATCHES)
         values = [sf.when(matches, self.values.value(name, target)) for name in assigned]
         new = {name: f"{name} of clause 1" for name in assigned}  # as in a MERGE, for errors
-        of_table = [plain(place) for place in range(len(names))]
+        of_table = [plain(index) for index in range(len(names))]
         hit = rows.select("*", *values)
         labelled = renamed(hit, [*of_table, "matches", *new.values()])
         kinds = {field.name: field.dataType for field in row_type(schema).fields}
@@ -208,12 +208,12 @@ class _Update:
                 [
                     *(StructField(plain(i), kinds[name]) for i, name in enumerate(names)),
                     StructField("matches", BooleanType()),
-                    *(StructField(given, kinds[name]) for name, given in new.items()),
+                    *(StructField(label, kinds[name]) for name, label in new.items()),
                 ]
             )
         )
-        places = {name: len(names) + 1 + place for place, name in enumerate(assigned)}
-        new_values = {name: plain(place) for name, place in places.items()}
+        places = {name: len(names) + 1 + index for index, name in enumerate(assigned)}
+        new_values = {name: plain(index) for name, index in places.items()}
         if self.lineage:
             new_values[LAST_UPDATED_SEQUENCE_NUMBER.name] = "null"
         texts = [

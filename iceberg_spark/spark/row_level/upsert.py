@@ -83,8 +83,8 @@ def run_upsert(planned: PlannedUpsert) -> UpsertedFiles | InvalidInputError:
 def _key_columns(frame: DataFrame, context: UpsertContext) -> list[Column]:
     """Return the key columns of a DataFrame whose columns are named by position."""
     schema, options = context.write.schema, context.options
-    found = [
+    columns = [
         source_column(schema, key, frame.schema, case_sensitive=options.case_sensitive)
         for key in context.equality_ids
     ]
-    return [column for column in found if column is not None]
+    return [column for column in columns if column is not None]

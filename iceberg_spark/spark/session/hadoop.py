@@ -25,7 +25,7 @@ class HadoopOfJava:
     """
 
     session: SparkSession
-    _found: dict[str, Any] = field(default_factory=dict)
+    _file_systems: dict[str, Any] = field(default_factory=dict)
 
     def has_file_system(self, prefix: str) -> bool:
         """Return whether a store (`s3://bucket`) has a file system that works."""
@@ -38,12 +38,12 @@ class HadoopOfJava:
         return None if value is None else str(value)
 
     def _file_system(self, prefix: str) -> Any:
-        if prefix not in self._found:
+        if prefix not in self._file_systems:
             try:
-                self._found[prefix] = hadoop_file_system(self.session, prefix)
+                self._file_systems[prefix] = hadoop_file_system(self.session, prefix)
             except Exception:  # noqa: BLE001 (no class, or one that lacks others: Java has many words)
-                self._found[prefix] = None
-        return self._found[prefix]
+                self._file_systems[prefix] = None
+        return self._file_systems[prefix]
 
 
 @dataclass(frozen=True, slots=True)

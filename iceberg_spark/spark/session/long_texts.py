@@ -18,13 +18,13 @@ _CLASS = "LongTexts"
 def java_text(session: SparkSession, of: Any) -> str:
     """Return the `toString` of a Java object."""
     java = compiled_object(session, _CLASS, __package__)
-    return str(of.toString()) if java is None else _whole(java.text(of))
+    return str(of.toString()) if java is None else _joined(java.text(of))
 
 
 def java_json(session: SparkSession, of: Any) -> str:
     """Return a plan or an expression as JSON."""
     java = compiled_object(session, _CLASS, __package__)
-    return str(of.toJSON()) if java is None else _whole(java.json(of))
+    return str(of.toJSON()) if java is None else _joined(java.json(of))
 
 
 def settings_text(session: SparkSession) -> str | None:
@@ -39,8 +39,8 @@ def settings_text(session: SparkSession) -> str | None:
     return cached(session, "settings", lambda: java_text(session, conf.getAllAsJava()))
 
 
-def _whole(said: Any) -> str:
+def _joined(text: Any) -> str:
     """Return a text from one or more pieces. `get` takes one round trip, `[]` would take two."""
-    if isinstance(said, str):
-        return said
-    return "".join(said.get(at) for at in range(said.size()))
+    if isinstance(text, str):
+        return text
+    return "".join(text.get(index) for index in range(text.size()))

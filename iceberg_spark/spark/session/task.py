@@ -1,4 +1,4 @@
-"""The Spark task that a worker runs, and whether others may run beside it."""
+"""The Spark task of a worker, and whether other attempts of it may run at the same time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from iceberg_spark.write.context import TaskId
 
 
 def task_id() -> TaskId:
-    """Return the partition of the Spark task we run in and this attempt's own id.
+    """Return the partition of the current Spark task and the id of this attempt.
 
-    The id is unique among all attempts, also those of a stage that runs again, whose attempt
-    numbers start anew (Java: SparkWrite names files by `taskId`). Zeros outside of a task.
+    The id is unique among all attempts. That includes attempts of a stage that runs again, whose
+    attempt numbers restart (Java: SparkWrite names files by `taskId`). Zeros outside of a task.
     """
     task = TaskContext.get()
     return TaskId() if task is None else TaskId(task.partitionId(), task.taskAttemptId())

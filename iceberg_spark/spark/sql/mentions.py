@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.spark.adapt.asked import FORMAT_NAME
+from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import described_names, is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import current_namespace

@@ -19,7 +19,7 @@ from iceberg_spark.errors import (
     NoSuchNamespaceError,
     NoSuchTableError,
 )
-from iceberg_spark.spark.adapt.asked import FORMAT_NAME
+from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.catalyst.classic_frame import is_deterministic
 from iceberg_spark.spark.catalyst.classic_queries import Rows, frame_of
 from iceberg_spark.spark.catalyst.spark_catalog import registered_catalogs

@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spark.adapt.asked import FORMAT_NAME
+from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.catalyst.spark_catalog import (
     has_class,
     register_catalog,

@@ -34,7 +34,7 @@ def table_frame(frame: DataFrame, schema: Schema, *, case_sensitive: bool) -> Da
     texts = {plain(index): plain(index) for index in range(len(frame_type.fields))}
     fields = []
     for number, field in enumerate(schema.fields):
-        index = names_in_frame.place(field.name)
+        index = names_in_frame.index(field.name)
         name = f"missing{number}" if index is None else plain(index)
         fields.append(s.StructField(name, _type(field), True, _metadata(field)))
         if index is not None:
@@ -55,7 +55,7 @@ def source_column(
     fields: Sequence[s.StructField] = struct.fields
     column: Column | None = None
     for step in schema.path_ids(field_id):
-        index = _Names.of(fields, case_sensitive).place(schema.find_field(step).name)
+        index = _Names.of(fields, case_sensitive).index(schema.find_field(step).name)
         if index is None:
             return None
         column = sf.col(plain(index)) if column is None else column.getField(fields[index].name)
@@ -69,7 +69,7 @@ def _with_inner_ids(
 ) -> DataFrame:
     """Return rows under names, structs cast to the types they have, which holds the ids in them.
 
-    Spark makes a struct anew as "NULL, or its fields", and forgets the fields' metadata where its
+    Spark rebuilds a struct as "NULL, or its fields", and forgets the fields' metadata where its
     optimizer finds that a field is never NULL. No optimizer takes a cast to other metadata away.
     """
     structs = {
@@ -100,9 +100,9 @@ class _Names:
         lower = {} if case_sensitive else {name.lower(): index for name, index in backwards}
         return cls(dict(backwards), lower)
 
-    def place(self, name: str) -> int | None:
-        index = self.exact.get(name)
-        return self.lower.get(name.lower()) if index is None else index
+    def index(self, name: str) -> int | None:
+        position = self.exact.get(name)
+        return self.lower.get(name.lower()) if position is None else position
 
 
 def _as_named(name: str, column: s.StructField, field: NestedField, case_sensitive: bool) -> str:
@@ -117,7 +117,7 @@ def _as_named(name: str, column: s.StructField, field: NestedField, case_sensiti
 
 def _with_names(frame_type: s.StructType, kind: StructType, case_sensitive: bool) -> s.StructType:
     names_in_frame = _Names.of(frame_type.fields, case_sensitive)
-    names = {names_in_frame.place(field.name): field for field in kind.fields}
+    names = {names_in_frame.index(field.name): field for field in kind.fields}
     fields = []
     for index, frame_field in enumerate(frame_type.fields):
         field, inner = names.get(index), frame_field.dataType

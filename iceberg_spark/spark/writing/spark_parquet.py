@@ -18,7 +18,7 @@ _COMMIT: Mapping[str, str] = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",  # nothing shows before all is there
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "parquet.summary.metadata.level": "NONE",
-    # Hadoop's own local files lie beside checksum files that nobody else keeps up to date.
+    # Hadoop's checksummed local files have checksum files that other writers do not update.
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }

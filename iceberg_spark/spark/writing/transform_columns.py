@@ -35,7 +35,7 @@ _HOUR_MICROS = 3_600_000_000
 _ZERO_SEED = -1693959553
 """Spark's `hash` of this int is 0, and the seed chains: what follows is hashed with seed 0."""
 _HASHED_AS_LONGS = (t.IntegerType, t.LongType, t.DateType, t.TimestamptzType)
-_WHOLE = (t.IntegerType, t.LongType)
+_INTEGERS = (t.IntegerType, t.LongType)
 _NAMED = 100  # bytes that a folder name shows in hexadecimal; of longer ones it shows a digest
 
 
@@ -73,7 +73,7 @@ def _bucket(buckets: int, kind: t.IcebergType, column: Column) -> Column:
 
 
 def _truncate(width: int, kind: t.IcebergType, column: Column) -> Column:
-    if isinstance(kind, _WHOLE):
+    if isinstance(kind, _INTEGERS):
         return _floor_div(column.cast("bigint"), width)
     if isinstance(kind, t.DecimalType):
         return _by_arrow(TruncateTransform(width), kind, column)

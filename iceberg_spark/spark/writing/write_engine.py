@@ -70,10 +70,10 @@ def obstacle(context: WriteContext) -> str | None:
     """Return what Spark's Parquet writer can't honour, None where nothing is in the way."""
     if context.file_format is not FileFormat.PARQUET:
         return f"files are {context.file_format.lower()}, not parquet"
-    return _place(context) or _encoding(context) or _columns(context.schema)
+    return _location(context) or _encoding(context) or _columns(context.schema)
 
 
-def _place(context: WriteContext) -> str | None:
+def _location(context: WriteContext) -> str | None:
     if bool_property(context.properties, OBJECT_STORE_ENABLED):
         return f"{OBJECT_STORE_ENABLED} asks for hashed file locations"
     folder = data_folder(context.table_location, context.properties)

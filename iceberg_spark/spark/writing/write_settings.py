@@ -33,7 +33,7 @@ class _Held:
     """A session in which writes run: how many, and what the settings were before the first."""
 
     writes: int = 0
-    wanted: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
     before: dict[str, str | None] = field(default_factory=dict)
 
 
@@ -83,7 +83,7 @@ def held_settings(
 
 def _set(session: SparkSession, held: _Held, settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
-        held.wanted[name] = value
+        held.settings[name] = value
         if session.conf.get(name, None) != value:
             held.before.setdefault(name, session.conf.get(name, None))
             session.conf.set(name, value)
@@ -95,7 +95,7 @@ def _leave(session: SparkSession, key: str, held: _Held) -> None:
         return
     del _held[key]
     for name, value in held.before.items():
-        if session.conf.get(name, None) != held.wanted[name]:
+        if session.conf.get(name, None) != held.settings[name]:
             continue
         if value is None:
             session.conf.unset(name)

@@ -73,7 +73,7 @@ def test_where_ids_can_be_turned_off_every_column_keeps_its_name(shapes: Table) 
         "id": ("id", Shield.NONE),
         "d": ("d", Shield.NAN),
         "st": ("st", Shield.NONE),
-        "sf": ("sf", Shield.WHOLE),
+        "sf": ("sf", Shield.ROOT),
         "u": ("u", Shield.NONE),
         "l": ("l", Shield.NONE),
     }

@@ -3,14 +3,14 @@
 import pyarrow as pa
 import pytest
 
-from iceberg_spark.spark.adapt.parcels import parcel
+from iceberg_spark.spark.adapt.task_payload import payload
 from iceberg_spark.spark.row_level import packed_rows
 from iceberg_spark.spark.row_level.packed_rows import PackTask, unpacked
 from tests.limits import set_limits
 
 
 def packed(batches: list[pa.RecordBatch], numbers: dict[str, int]) -> list[tuple[int, str, list]]:
-    task = PackTask(parcel(numbers))
+    task = PackTask(payload(numbers))
     return [
         (row["number"], row["file"], unpacked(pa.py_buffer(row["rows"])).to_pylist())
         for batch in task(iter(batches))

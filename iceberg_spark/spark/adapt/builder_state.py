@@ -1,4 +1,4 @@
-"""What a user asked of PySpark's reader or writer: the classic ones keep it in the JVM only."""
+"""The state of PySpark's readers and writers, which the classic ones keep in the JVM only."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FORMAT_NAME = "pyiceberg-lite"
 
 
 @dataclass(slots=True)
-class Asked:
-    """Format, options and the like, as the builder's calls come in."""
+class BuilderState:
+    """Format, options, mode and so on, collected from the builder's calls."""
 
     source: str | None = None
     options: dict[str, str] = field(default_factory=dict)
@@ -24,13 +24,13 @@ class Asked:
     buckets: tuple[int, tuple[str, ...]] | None = None
     """Number and columns of `bucketBy`."""
     clustering: str | None = None
-    """The method that asked for an order or clustering of Spark's: `sortBy` or `clusterBy`."""
-    other: bool = False  # something that only PySpark's own reader or writer understands
+    """The method that set one of Spark's own layouts: `sortBy` or `clusterBy`."""
+    other: bool = False  # an option or method that only PySpark's own reader or writer supports
 
     def is_ours(self, session: SparkSession) -> bool:
-        """Return whether this library's format, and nothing that it can't take, was asked for.
+        """Return whether the builder uses this library's format, and only options that it supports.
 
-        The format `iceberg` is this library's, too, where Java's runtime is not there.
+        The format `iceberg` is this library's too, unless Iceberg's Java runtime is present.
         """
         if self.other:
             return False
@@ -38,29 +38,30 @@ class Asked:
         return source == FORMAT_NAME or (source == JAVA_FORMAT and not has_java_source(session))
 
     def add(self, options: Mapping[str, object]) -> None:
-        """Take options as Spark does: booleans in lower case, None means not given."""
+        """Add options as Spark does: booleans in lower case; None is not an option."""
         for key, value in options.items():
             if value is not None:
                 text = str(value)
                 self.options[key] = text.lower() if isinstance(value, bool) else text
 
     def with_branch(self, branch: str) -> dict[str, str]:
-        """Return the options with a branch that a table's name says.
+        """Return the options with the branch of a table's name.
 
-        Raises InvalidOptionError for an option that says another one (Java:
-        SparkTableUtil.determineWriteBranch).
+        Raises:
+            InvalidOptionError: the option `branch` names another branch (Java:
+                SparkTableUtil.determineWriteBranch).
         """
         others = {key: text for key, text in self.options.items() if key.lower() != "branch"}
         branches = [text for key, text in self.options.items() if key not in others]
         if any(text != branch for text in branches):
             raise InvalidOptionError(
-                f"The name says branch '{branch}', and the option 'branch' says '{branches[0]}': "
-                "leave one of them out"
+                f"The table's name has branch '{branch}', the option 'branch' is '{branches[0]}': "
+                "use only one of them"
             )
         return {**others, "branch": branch}
 
-    def place(self, path: object) -> str | None:
-        """Return the table, from the argument or option `path`; None where it isn't one text."""
+    def location(self, path: object) -> str | None:
+        """Return the table from the argument or the option `path`; None if it is not one text."""
         if path is not None:
             return path if isinstance(path, str) and "path" not in self.options else None
         return self.options.get("path")

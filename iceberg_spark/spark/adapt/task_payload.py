@@ -1,7 +1,7 @@
-"""Values of ours on their way to Spark's tasks and back; nothing else here takes pickles apart.
+"""Pickled values on their way to Spark's tasks and back; no other module unpickles.
 
-Only what this package pickled a moment ago, on the driver or in a task of the same job, comes back
-through here: no bytes of a file or of a user.
+Only bytes that this package pickled itself, on the driver or in a task of the same job, are
+unpickled here: never bytes of a file or from a user.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def unpickled(data: bytes) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel(Generic[T]):
+class Payload(Generic[T]):
     """What every task of a plan gets with its function: compressed, and opened where it is used."""
 
     data: bytes
@@ -36,6 +36,6 @@ class Parcel(Generic[T]):
         return value
 
 
-def parcel(value: T) -> Parcel[T]:
+def payload(value: T) -> Payload[T]:
     """Return a value ready to travel."""
-    return Parcel(zlib.compress(pickled(value)))
+    return Payload(zlib.compress(pickled(value)))
