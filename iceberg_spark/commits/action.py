@@ -13,9 +13,10 @@ from iceberg_spark.spec.updates import TableUpdate
 
 @dataclass(frozen=True, slots=True)
 class ActionCommit:
-    """What an action wants done on a base; requirements are derived from the updates.
+    """The updates of an action on a base.
 
-    `requirements` are those that no update tells of.
+    The commit derives requirements from the updates. `requirements` are further ones, which no
+    update implies.
     """
 
     updates: tuple[TableUpdate, ...]
@@ -26,26 +27,30 @@ class Action(Protocol):
     """A change of a table. A retry calls `validate` and `prepare` again with the newer base."""
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Refuse the change when it conflicts with what was committed since it was planned.
+        """Refuse the change if it conflicts with commits since it was planned.
 
-        `base` is what is committed: snapshots of the same transaction are not in it. Raises
-        ValidationException.
+        `base` is the committed metadata, without the snapshots of the same transaction.
+
+        Raises:
+            ValidationException: the change conflicts with another commit.
         """
         ...
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
-        """Return the updates that make the change on this base.
+        """Return the updates that apply the change to this base.
 
-        May write files that nothing refers to yet (manifests, a manifest list) and reuses those
-        it wrote for an earlier base where they still fit. `base` has what earlier actions of the
-        same transaction did. Raises ValidationException when files that the change removes are
-        not there.
+        May write files that nothing refers to yet: manifests and a manifest list. Reuses the
+        manifests that it wrote for an earlier base if they still fit. `base` includes the changes
+        of earlier actions of the same transaction.
+
+        Raises:
+            ValidationException: a file to remove is not in the table.
         """
         ...
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove files this action wrote that the committed metadata does not use.
+        """Remove the files that this action wrote and that the committed metadata does not use.
 
-        `committed` is None when nothing landed. Never called when the state is unknown.
+        `committed` is None if the commit failed. Never called if the outcome is unknown.
         """
         ...

@@ -1,4 +1,4 @@
-"""Add files that another writer made, with the name mapping that they are read by."""
+"""Add files that another writer wrote, together with a name mapping to read them by."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from iceberg_spark.spec.updates import SetProperties
 
 
 class AddFiles:
-    """Append files that have no field ids, and set the name mapping where there is none.
+    """Append files without field ids, and set a name mapping if the table has none.
 
-    Each try looks for the files in its base, so that two writers can't both add one (InvalidInput-
-    Error, unless `check_duplicate_files` is off). The files were described by the names of
-    `planned`: a base where these names mean other columns is a ValidationException.
+    Each attempt looks for the files in its base, so that two writers cannot both add a file. This
+    raises InvalidInputError, unless `check_duplicate_files` is off. The files are described by the
+    column names of `planned`. A base where these names mean other columns is a ValidationException.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class AddFiles:
         self._append = AppendFiles(files, branch=branch, snapshot_properties=snapshot_properties)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Nothing to add: `prepare` sees the files that earlier actions added, too."""
+        """Check nothing: `prepare` also sees the files that earlier actions added."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that set the name mapping and append the files to this base."""
@@ -66,9 +66,9 @@ class AddFiles:
         return replace(appended, updates=(named, *appended.updates))
 
     def check(self, base: TableMetadata, io: FileIO) -> None:
-        """Refuse files that are live data files of the branch already (InvalidInputError).
+        """Raise InvalidInputError if a file is a live data file of the branch.
 
-        A head that was checked before is not checked again.
+        Does not check the same head of the branch twice.
         """
         head = base.branch_head(self._branch)
         if not self._checks or head is None or head == self._checked:
@@ -77,12 +77,12 @@ class AddFiles:
         self._checked = head
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._append.clean_up(io, committed)
 
 
 def _mapping_of(metadata: TableMetadata) -> NameMapping:
-    """Return the name mapping that files without field ids are read by."""
+    """Return the name mapping by which files without field ids are read."""
     stored = metadata.properties.get(DEFAULT_NAME_MAPPING)
     return from_schema(metadata.schema) if stored is None else parse(stored)
 
@@ -90,7 +90,7 @@ def _mapping_of(metadata: TableMetadata) -> NameMapping:
 def _check_not_there(
     metadata: TableMetadata, io: FileIO, branch: str | None, files: Sequence[DataFile]
 ) -> None:
-    """Refuse files that are live data files of the branch already.
+    """Raise InvalidInputError if a file is a live data file of the branch.
 
     Source: PyIceberg's and Java's `check_duplicate_files`.
     """
@@ -104,5 +104,5 @@ def _check_not_there(
         raise InvalidInputError(
             f"File {twice[0]} is a data file of the table already"
             + (f", and {len(twice) - 1} others are" if len(twice) > 1 else "")
-            + "; check_duplicate_files=False adds it once more"
+            + "; check_duplicate_files=False adds it again"
         )

@@ -18,11 +18,11 @@ from iceberg_spark.spec.snapshot import Operation
 
 
 class AppendFiles:
-    """Add data files to a branch; can always be applied to newer metadata.
+    """Add data files to a branch; applies to any newer metadata.
 
-    With `merge` (the default) small manifests are merged as `commit.manifest-merge.enabled` and
-    its companions say; without it an append writes its own manifests and a manifest list only.
-    Either way a retry uses the manifests of the new files again.
+    With `merge` (the default), small manifests are merged by the `commit.manifest-merge.*` and
+    `commit.manifest.*` properties. Without it, an append writes its own manifests and a manifest
+    list only. In both cases a retry reuses the manifests of the new files.
     """
 
     def __init__(
@@ -71,5 +71,5 @@ class AppendFiles:
         )
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._producer.clean_up(io, committed)

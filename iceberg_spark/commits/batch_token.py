@@ -1,6 +1,6 @@
-"""A batch of an application lands once: looked for at each try of its commit, noted with it.
+"""Commit each batch of an application once: each attempt looks for it, the commit records it.
 
-Why each is as it is: docs/decisions/0280-tokens-of-batches.md.
+The design: docs/decisions/0280-tokens-of-batches.md.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from iceberg_spark.spec.updates import RemoveProperties, SetProperties, TableUpd
 
 
 def committed_version(base: TableMetadata, io: FileIO, token: Token) -> int | None:
-    """Return a version of the app on the token's branch that is not below the token's.
+    """Return the app's version on the token's branch if it is not below the token's version.
 
-    None where there is none: the batch is to be committed.
+    None means that the batch is not committed yet.
     """
     lineage = Lineage(base, token.branch, io)
     version = _first(lineage.reachable, token)
     if version is not None:
         return version
-    noted = [  # on any branch: this one may have been moved to it
+    noted = [  # searches all branches: this branch may have been moved
         record
         for record in records_in(base.properties)
         if record.app_id == token.app_id and record.version >= token.version
@@ -49,7 +49,7 @@ def _first(snapshots: Iterable[Snapshot], token: Token) -> int | None:
 
 
 class RefuseToken:
-    """Refuse a batch that is committed already, before its actions find that they conflict."""
+    """Refuse a committed batch before its actions find a conflict with their own earlier commit."""
 
     __slots__ = ("token",)
 
@@ -57,7 +57,7 @@ class RefuseToken:
         self.token = token
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Raise AlreadyCommittedException where the branch has this batch or a later one."""
+        """Raise AlreadyCommittedException if the branch has this batch or a later one."""
         last_version = committed_version(base, io, self.token)
         if last_version is not None:
             raise AlreadyCommittedException(
@@ -71,13 +71,13 @@ class RefuseToken:
         return ActionCommit(())
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""
 
 
 class NoteToken:
-    """Note a batch, after its actions; `once` refuses one that is committed already.
+    """Record a batch after its actions; `once` refuses a batch that is committed.
 
-    Without a snapshot on the branch there is nothing to note it by.
+    A branch without snapshots has nothing to record it by.
     """
 
     __slots__ = ("token",)
@@ -86,10 +86,10 @@ class NoteToken:
         self.token = token
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """`RefuseToken` does that, before all others."""
+        """Check nothing: `RefuseToken` does so before all other actions."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
-        """Return the updates that note the batch, and keep notes of others true."""
+        """Return the updates that record the batch and keep other records valid."""
         head = base.branch_head(self.token.branch)
         if head is None:
             return ActionCommit(())
@@ -101,11 +101,11 @@ class NoteToken:
         return ActionCommit(_changes(base.properties, before, (*still_valid, noted)))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""
 
 
 def once(actions: Sequence[Action]) -> tuple[Action, ...]:
-    """Return actions behind the checks that the batches noted by them are not committed yet."""
+    """Return the actions, preceded by checks that their batches are not committed yet."""
     tokens = dict.fromkeys(action.token for action in actions if isinstance(action, NoteToken))
     return (*map(RefuseToken, tokens), *actions)
 
@@ -113,10 +113,11 @@ def once(actions: Sequence[Action]) -> tuple[Action, ...]:
 def notes_after_expiry(
     base: TableMetadata, io: FileIO, going: Iterable[int], branches: Iterable[str]
 ) -> tuple[TableUpdate, ...]:
-    """Return the updates by which batches stay known whose snapshots expire.
+    """Return the updates that keep batches recorded when their snapshots expire.
 
-    `branches` are those that stay: each gets notes, at the oldest snapshot that it still reaches,
-    of what it reaches no longer. Notes of snapshots that expire and that no branch had go.
+    `branches` are those that remain. Each gets records of the batches that it no longer reaches, at
+    the oldest snapshot that it still reaches. Records of expiring snapshots on no branch are
+    removed.
     """
     gone = frozenset(going)
     before = tuple(records_in(base.properties))
@@ -141,7 +142,7 @@ def notes_after_expiry(
 def _lost(
     lineage: Lineage, lost: Sequence[Snapshot], before: Sequence[Record], gone: frozenset[int]
 ) -> Iterator[Record]:
-    """Yield the batches of snapshots that a branch no longer reaches, by summary or by note."""
+    """Yield the batches, by summary or record, of snapshots that a branch no longer reaches."""
     ids = {snapshot.snapshot_id for snapshot in lost}
     for snapshot in lost:
         for app_id, version in versions_in(snapshot):
@@ -154,7 +155,7 @@ def _lost(
 
 
 def _before(lineage: Lineage, rolled_back: Record) -> Iterator[Record]:
-    """Yield the app's last batch of a lineage, where its note is of one that is not in it."""
+    """Yield the app's last batch in a lineage if its record is outside of the lineage."""
     for snapshot in chain(lineage.reachable, lineage.expired()):
         for app_id, version in versions_in(snapshot):
             if app_id == rolled_back.app_id:
@@ -163,7 +164,7 @@ def _before(lineage: Lineage, rolled_back: Record) -> Iterator[Record]:
 
 
 def _last_versions(snapshots: Sequence[Snapshot], notes: Iterable[Record]) -> dict[str, int]:
-    """Return the last version of each app that snapshots, or notes of them, say."""
+    """Return the last version of each app in the summaries and records of snapshots."""
     ids = {snapshot.snapshot_id for snapshot in snapshots}
     last: dict[str, int] = {}
     pairs = [pair for snapshot in snapshots for pair in versions_in(snapshot)]
@@ -174,10 +175,10 @@ def _last_versions(snapshots: Sequence[Snapshot], notes: Iterable[Record]) -> di
 
 
 def _still_true(base: TableMetadata, lineage: Lineage, record: Record) -> Iterator[Record]:
-    """Yield a note of a snapshot that others have expired, held by one that is there.
+    """Yield a record of an expired snapshot, moved to a snapshot that exists.
 
-    Notes of branches that this commit does not move are left as they are: another commit may
-    change them at the same time.
+    Does not touch the records of branches that this commit does not move: another commit may change
+    them at the same time.
     """
     if record.branch == lineage.branch and record.snapshot_id not in base.snapshots:
         is_known = lineage.has(record.snapshot_id, record.sequence_number) is not False
@@ -207,7 +208,7 @@ def _moved_to(record: Record, snapshot: Snapshot) -> Record:
 def _changes(
     properties: Mapping[str, str], before: Iterable[Record], after: Iterable[Record]
 ) -> tuple[TableUpdate, ...]:
-    """Return the updates of the properties; beyond the bound the oldest notes go."""
+    """Return the updates of the properties; above the limit, the oldest records are removed."""
     newest = sorted(after, key=lambda record: record.timestamp_ms)[-TOKENS.records :]
     texts = {record.name: record.text for record in newest}
     gone = tuple(record.name for record in before if record.name not in texts)

@@ -1,4 +1,4 @@
-"""Repeat the change of another snapshot on main (Java: CherryPickOperation, WapUtil)."""
+"""Apply the change of another snapshot to main (Java: CherryPickOperation, WapUtil)."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from iceberg_spark.spec.updates import SetSnapshotRef
 
 
 class CherryPick:
-    """Make an append or a dynamic overwrite once more on top of main, or move main forward.
+    """Apply an append or a dynamic overwrite of another snapshot to main, or fast-forward main.
 
-    A snapshot whose parent is main's head becomes main's head itself. Any other operation,
-    picking a snapshot or a write-audit-publish id a second time, and an overwrite of partitions
-    that got files since then are a ValidationException.
+    A snapshot whose parent is main's head becomes main's head. These are a ValidationException: any
+    other operation, picking a snapshot or a write-audit-publish id twice, and an overwrite of
+    partitions that got files since.
     """
 
     def __init__(self, snapshot_id: int) -> None:
@@ -49,10 +49,10 @@ class CherryPick:
         self._change = FileChange()
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Nothing to add: `prepare` looks at main as earlier actions left it."""
+        """Check nothing: `prepare` checks main as earlier actions left it."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
-        """Return the updates that repeat the change on this base."""
+        """Return the updates that apply the change to this base."""
         picked = base.snapshot(self._snapshot_id)
         _not_published(base, picked)
         if picked.parent_snapshot_id == base.current_snapshot_id:
@@ -72,7 +72,7 @@ class CherryPick:
         return self._change.prepare(base, io, _file_changes(picked, added, removed))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._change.clean_up(io, committed)
 
 
@@ -143,7 +143,7 @@ def _not_ancestor(base: TableMetadata, picked: Snapshot) -> None:
 def _partitions_unchanged(
     base: TableMetadata, io: FileIO, picked: Snapshot, added: tuple[DataFile, ...]
 ) -> None:
-    """Refuse when files were added to the replaced partitions since the picked one's parent."""
+    """Refuse a pick if the replaced partitions got files since the picked one's parent."""
     history = history_since(base, io, base.current_snapshot, picked.parent_snapshot_id)
     touched = Partitions.of(base, added)
 

@@ -1,11 +1,14 @@
-"""The only commit loop: prepare on the newest metadata, swap, and try again when another won.
+"""The only commit loop: prepare on the newest metadata, swap, and retry if another commit won.
 
-The kind of failure decides what follows. Nothing landed and it may be retried: reload, prepare
-again. Nothing landed for good: remove what the actions wrote. It may have landed: look whether it
-did, and if that can't be told remove nothing (Java: CommitStateUnknownException).
+The kind of failure decides what follows:
 
-`CommitState` records what may have landed, not the exception: an interrupt comes at
-any line, and from the hand-over until the catalog refuses it removes nothing.
+- Nothing was committed and a retry can succeed: reload, prepare again.
+- Nothing was committed and a retry cannot succeed: remove the files that the actions wrote.
+- The commit may have succeeded: check whether it did. If that is unknown, remove nothing (Java:
+  CommitStateUnknownException).
+
+`CommitState` records whether the commit may have succeeded; the exception does not. An interrupt
+can come at any line. From the hand-over until the catalog refuses, it removes nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ from iceberg_spark.spec.properties import (
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long a commit is tried again; times in ms."""
+    """How often and how long to retry a commit; times in ms."""
 
     num_retries: int
     min_wait_ms: int
@@ -58,7 +61,7 @@ class RetryPolicy:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> RetryPolicy:
-        """Return the policy that table properties `commit.retry.*` ask for."""
+        """Return the policy of the table properties `commit.retry.*`."""
         return cls(
             int_property(properties, COMMIT_NUM_RETRIES),
             int_property(properties, COMMIT_MIN_RETRY_WAIT_MS),
@@ -67,7 +70,7 @@ class RetryPolicy:
         )
 
     def retrying(self, sleep: Callable[[float], None]) -> Retrying:
-        """Return the tenacity loop: doubled waits, each cut at random to at least the half."""
+        """Return the tenacity loop: waits double, each reduced at random to no less than half."""
         longest = wait_exponential(
             multiplier=self.min_wait_ms / 1000, max=self.max_wait_ms / 1000, min=0
         )
@@ -90,13 +93,13 @@ class RetryPolicy:
 
 @dataclass(slots=True)
 class CommitState:
-    """Whether a commit may have landed: true from its hand-over until the catalog refuses it."""
+    """Whether a commit may have succeeded: true from its hand-over until the catalog refuses it."""
 
     may_have_landed: bool = False
     landed: bool = False
 
     def unknown(self, error: BaseException) -> CommitStateUnknownException:
-        """Return what an interrupt, or an error that says nothing of the commit, is raised as."""
+        """Return the error for an interrupt, or for an error that leaves the outcome unknown."""
         state = "has landed, but what follows it" if self.landed else "may have landed: it"
         return CommitStateUnknownException(
             f"The commit {state} was broken off by {type(error).__name__}. Look at the table "
@@ -114,17 +117,27 @@ def commit(
     handover: CommitState | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> LoadedTable:
-    """Make the changes of all actions in one commit and return the table after it.
+    """Apply all actions in one commit and return the table after it.
 
-    Each action is prepared on the metadata that those before it give. `base` is what the caller
-    planned on; None creates the table `creation`, together with the actions, or changes it where
-    the server has made it. Without any change the base is returned and nothing is committed.
-    `handover` is that of `CleanupOnFailure` around the call.
+    Each action is prepared on the metadata that the actions before it produce. Without any change,
+    nothing is committed and the base is returned.
 
-    Raises CommitFailedException when other commits won each time, ValidationException when a
-    change conflicts with what was committed since, TableAlreadyExistsError; what the actions
-    wrote is removed then. Raises CommitStateUnknownException when it may have landed, also from
-    an interrupt once the catalog was asked.
+    Args:
+        catalog: loads the newest version and swaps it.
+        identifier: what the catalog calls the table.
+        actions: the changes, in order.
+        base: the table that the caller planned on. None creates the table by `creation` and the
+            actions, or changes it if the server has created it.
+        creation: the updates that create a table.
+        handover: the state of a `CleanupOnFailure` around the call.
+        sleep: waits between attempts, in seconds.
+
+    Raises:
+        CommitFailedException: other commits won each time; the files of the actions are removed.
+        ValidationException: a change conflicts with a newer commit; the files are removed.
+        TableAlreadyExistsError: another commit created the table; the files are removed.
+        CommitStateUnknownException: the commit may have succeeded, also after an interrupt once the
+            catalog was called. No file is removed.
     """
     steps = tuple(actions) if isinstance(actions, Sequence) else (actions,)
     if creation is not None and creation.table is not None:
@@ -143,9 +156,9 @@ def commit_tables(
     handover: CommitState | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[LoadedTable]:
-    """Make the changes of several tables in one commit, all or none; as `commit` does for one.
+    """Change several tables in one commit, all or none, like `commit` for one table.
 
-    Returns the tables after it, in order. Raises UnsupportedError for a catalog that can't.
+    Returns the tables after it, in order. Raises UnsupportedError if the catalog cannot do so.
     """
     state = CommitState() if handover is None else handover
     attempt = _Attempt(catalog, tuple(parts), state)
@@ -167,7 +180,7 @@ def commit_tables(
 
 
 class _Attempt:
-    """The state of a commit over its tries: the bases and what was last handed to the catalog."""
+    """The state of a commit over its attempts: the bases and the last change that was sent."""
 
     __slots__ = ("catalog", "handover", "parts", "tries")
 
@@ -198,7 +211,7 @@ class _Attempt:
             raise
 
     def _reloaded(self, part: TablePart) -> LoadedTable:
-        """Load the newest version. Raises ValidationException where it is of another table."""
+        """Load the newest version. Raises ValidationException if it is of another table."""
         loaded = self.catalog.load(part.identifier)
         if part.base is not None:
             check_same_table(loaded, part.base.metadata.table_uuid)
@@ -220,7 +233,7 @@ class _Attempt:
             if outcome is None:
                 raise
             return self._landed(outcome)
-        except IcebergError:  # a refusal: nothing landed, nor will it
+        except IcebergError:  # refused: the commit has not succeeded and will not
             self.handover.may_have_landed = False
             raise
         self._landed(committed)
@@ -244,7 +257,7 @@ class _Attempt:
         return [self.catalog.load(part.identifier) for part in self.parts]
 
     def _look(self) -> list[LoadedTable] | None:
-        """Return the tables if they are known to have this commit, None if that can't be told."""
+        """Return the tables if they have this commit, None if that is unknown."""
         try:
             tables = self._newest()
         except IcebergError:
@@ -252,10 +265,11 @@ class _Attempt:
         return tables if self._has_ours(tables) else None
 
     def _has_ours(self, tables: Sequence[LoadedTable]) -> bool:
-        """Return whether the commit landed.
+        """Return whether the commit succeeded.
 
-        Raises CommitStateUnknownException where some tables have it and others don't, which a
-        server brings about that changes them one after the other.
+        Raises:
+            CommitStateUnknownException: some tables have the commit and others do not. A server
+                that changes tables one after the other can cause this.
         """
         pairs = zip(self.parts, tables, strict=True)
         seen = {part.identifier: part.is_in(table) for part, table in pairs}
@@ -278,10 +292,10 @@ def _storage(
 
 
 def stage(base: TableMetadata, io: FileIO, actions: Iterable[Action]) -> TableMetadata:
-    """Return what the actions would make of a base, for planning the next one; lands nothing.
+    """Return the table that the actions would produce, to plan the next action on; commits nothing.
 
-    Manifests that they write are reused when the actions are committed; `clean_up` removes them
-    when they are not.
+    The commit of the actions reuses the manifests that they write here. `clean_up` removes these if
+    the actions are not committed.
     """
     metadata = base
     for action in actions:
@@ -291,9 +305,9 @@ def stage(base: TableMetadata, io: FileIO, actions: Iterable[Action]) -> TableMe
 
 
 def clean_up(actions: Iterable[Action], io: FileIO, committed: TableMetadata | None) -> None:
-    """Let each action remove its unused files; what can't be removed is left to orphan removal.
+    """Let each action remove its unused files; orphan removal finds files that remain.
 
-    Whatever breaks here, it says nothing of the commit, which has landed or was refused before.
+    Ignores errors: the commit has succeeded or was refused before.
     """
     for action in actions:
         with suppress(Exception):
@@ -301,10 +315,10 @@ def clean_up(actions: Iterable[Action], io: FileIO, committed: TableMetadata | N
 
 
 class CleanupOnFailure:
-    """Remove new data or delete files if the `with` block fails, unless the commit may have landed.
+    """Remove new data or delete files if the `with` block fails, unless it may have committed.
 
-    Returns the `CommitState` for `commit`. Once that has begun, files are only removed after a
-    refusal, and an interrupt is raised as CommitStateUnknownException. Blocks for several
+    Returns the `CommitState` to pass to `commit`. Once the commit has begun, files are removed only
+    after a refusal, and an interrupt is raised as CommitStateUnknownException. Blocks for several
     tables of one commit share a `handover`.
     """
 
@@ -330,5 +344,5 @@ class CleanupOnFailure:
             return
         if self._handover.may_have_landed:
             raise self._handover.unknown(error) from error
-        with suppress(Exception):  # left to orphan removal: the first error says more
+        with suppress(Exception):  # orphan removal finds the file; the first error matters more
             self._io.delete_many(self._paths)

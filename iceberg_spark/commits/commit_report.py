@@ -1,4 +1,4 @@
-"""What a commit did, as a catalog wants it reported (specification: CommitReport; Java's names)."""
+"""Metrics of a commit as catalogs expect them (specification: CommitReport; Java's names)."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ _SIZES = {
     "removed-files-size-bytes": "removed-files-size",
     "total-files-size-bytes": "total-files-size",
 }
-"""Metrics, and the keys of a snapshot's summary that have them (Java: CommitMetricsResult)."""
+"""Metrics and the summary keys that they come from (Java: CommitMetricsResult)."""
 
 
 def report_commit(parts: tuple[TablePart, ...], seconds: float, tries: int) -> None:
-    """Report the snapshots of a commit that has landed to who wants it. It never fails."""
+    """Report the snapshots of a successful commit to the catalog's reporters. Never fails."""
     for part in parts:
         reporter = None if part.base is None else part.base.reporter
         if reporter is None:
             continue
-        with suppress(Exception):  # whatever it is: the commit has landed
+        with suppress(Exception):  # the commit has succeeded, whatever a reporter raises
             for update in part.updates:
                 if isinstance(update, AddSnapshot):
                     reporter.take(commit_report(update.snapshot, seconds, tries))
 
 
 def commit_report(snapshot: Snapshot, seconds: float, tries: int) -> Mapping[str, Any]:
-    """Return the report of one snapshot; what its summary lacks is left out, as in Java."""
+    """Return the report of one snapshot, without the metrics that its summary lacks, as in Java."""
     summary = snapshot.summary
     metrics = {"total-duration": duration(seconds), "attempts": count(tries)}
     for names, metric in ((_COUNTS, count), (_SIZES, bytes_of)):

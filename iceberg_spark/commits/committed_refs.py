@@ -1,8 +1,8 @@
-"""Where the branches of a commit in the making stand among the snapshots that are committed.
+"""The committed snapshot at which each branch of an unfinished commit begins.
 
-A transaction may create a branch, or point one elsewhere, and then change its rows. Such a change
-is planned on the committed snapshot that the branch begins at, and conflicts with what was
-committed between that one and where the branch begins when the transaction lands.
+A transaction may create a branch, or move one, and then change its rows. The change is planned on
+the committed snapshot where the branch begins. It conflicts with commits between that snapshot and
+the one where the branch begins when the transaction is committed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from iceberg_spark.spec.snapshot import MAIN_BRANCH, Snapshot, SnapshotRef
 def committed_head(
     staged: TableMetadata, base: TableMetadata, branch: str | None
 ) -> Snapshot | None:
-    """Return the newest snapshot of a staged branch that its base has, None where it has none."""
+    """Return the newest snapshot of a staged branch that its base has, None if there is none."""
     return _committed(staged, base, staged.branch_head(branch))
 
 
 def with_staged_refs(base: TableMetadata, staged: TableMetadata) -> TableMetadata:
-    """Return a base whose branches stand where those of a commit over it begin."""
+    """Return the base with its branches at the snapshots where those of a commit over it begin."""
     if staged.refs is base.refs:
         return base
     refs: dict[str, SnapshotRef] = {}

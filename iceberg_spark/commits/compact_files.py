@@ -1,4 +1,4 @@
-"""Replace data files by others with the same rows, while other writers delete some of them."""
+"""Replace data files by others with the same rows while other writers delete some of the rows."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.spec.snapshot import Operation
 
 Carry: TypeAlias = Callable[[Sequence[DataFile]], Sequence[DataFile]]
-"""From position deletes of the replaced files to new ones of the same rows in the new files.
+"""Rewrites position deletes of replaced files as position deletes of the new files.
 
-Raises ValidationException where it is not known which row became which.
+Raises ValidationException if it is unknown where a row was moved to.
 """
 _REMOVE_DELETES = (Operation.OVERWRITE, Operation.REPLACE, Operation.DELETE)
 
 
 class CompactFiles:
-    """Replace data files by compacted ones, which `data_sequence_number` makes as old as the rows.
+    """Replace data files by compacted ones, with `data_sequence_number` as the age of their rows.
 
-    `planned_on` is the snapshot that the rows were read from. Position deletes committed since
-    are carried over to the new files by `carry`; equality deletes apply to the new files by
-    themselves where the number says that these are older and they lie in the same places. Other
-    deletes of the replaced files are a ValidationException, as is a replaced file that is gone.
+    `planned_on` is the snapshot that the rows were read from. `carry` rewrites position deletes
+    committed since for the new files. Equality deletes committed since apply to the new files
+    without change, if `data_sequence_number` is older and the partitions are the same. Other
+    deletes of the replaced files are a ValidationException, and so is a replaced file that is
+    missing.
     """
 
     def __init__(
@@ -54,13 +55,15 @@ class CompactFiles:
         self._number = data_sequence_number
         self._carry = carry
         self._change = FileChange(branch, snapshot_properties)
-        self._newer: tuple[DataFile, ...] = ()  # position deletes of the replaced files
+        self._newer: tuple[
+            DataFile, ...
+        ] = ()  # files with position deletes of the replaced data files
         self._carried_from: tuple[DataFile, ...] = ()
         self._carried: tuple[DataFile, ...] = ()
         self._written: set[str] = set()
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Find what was deleted since; refuse what can't be carried over."""
+        """Find the deletes committed since; refuse those that cannot be carried over."""
         head = self._change.producer.parent(base)
         history = history_since(base, io, head, self._planned_on)
         moved = self._places_that_rows_came_to()
@@ -73,14 +76,14 @@ class CompactFiles:
                 raise _conflict(delete, hit)
             if replaced is None:
                 replaced = set(_removed_deletes(history))
-            if delete.key not in replaced:  # else one that holds its positions too is there
+            if delete.key not in replaced:  # otherwise another live file contains its positions
                 newer.append(delete)
         self._newer = tuple(newer)
 
     def _places_that_rows_came_to(self) -> list[DataFile]:
-        """Return new files that lie where none of the replaced ones did.
+        """Return new files in partitions where no replaced file was.
 
-        An equality delete there did not apply to their rows, and would in the new files.
+        An equality delete there did not apply to their rows, but would in the new files.
         """
         if self._number is None:
             return []
@@ -90,7 +93,7 @@ class CompactFiles:
     def _reaches_the_new_files(self, base: TableMetadata, delete: DataFile) -> bool:
         """Return whether an equality delete applies to the same rows in the new files.
 
-        Not where rows came to its partition, or left it, because files of another spec are
+        False if rows were moved into its partition or out of it, because files of another spec are
         replaced.
         """
         if self._number is None or delete.content is not DataFileContent.EQUALITY_DELETES:
@@ -128,7 +131,7 @@ class CompactFiles:
         return self._change.prepare(base, io, changes)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove what the committed snapshot does not use: manifests, lists, carried deletes."""
+        """Remove unused files: manifests, manifest lists and carried deletes."""
         self._change.clean_up(io, committed)
         used = set() if committed is None else {file.file_path for file in self._carried}
         with suppress(Exception):
@@ -136,7 +139,7 @@ class CompactFiles:
 
 
 def _removed_deletes(history: History) -> Iterator[DeleteKey]:
-    """Yield the delete files that were removed since: others hold what they held."""
+    """Yield the delete files that were removed since; other files contain their deletes."""
     removed = history.changed_entries(
         ManifestContent.DELETES, ManifestEntryStatus.DELETED, _REMOVE_DELETES
     )

@@ -1,4 +1,4 @@
-"""When a change was planned, and which commits since then it can't go with."""
+"""When a change was planned, and which later commits it conflicts with."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from iceberg_spark.spec.schema import Schema
 class Planned:
     """What a change read: the branch's head `snapshot_id` (None: an empty table), filtered.
 
-    `refuse_new_data` is for isolation level serializable: rows that another commit added since
-    and that `row_filter` may match (any rows without one) are a conflict. `refuse_new_deletes`
-    is for both levels: deletes and removals of such rows are. `schema` is what names meant.
+    `refuse_new_data` is for isolation level serializable: rows that another commit added since and
+    that `row_filter` may match (any rows without a filter) are a conflict. `refuse_new_deletes` is
+    for both levels: deletes and removals of such rows are a conflict. `schema` is the schema that
+    the names in the filter refer to.
     """
 
     snapshot_id: int | None
@@ -38,7 +39,7 @@ class Planned:
 
 
 def bound_filter(base: TableMetadata, planned: Planned) -> Bound | None:
-    """Return the filter of the rows that were read, bound to a base."""
+    """Return the filter of the rows that the change read, bound to a base."""
     if planned.row_filter is None:
         return None
     return bind_again(
@@ -58,9 +59,10 @@ def bind_again(
     case_sensitive: bool = True,
     time_zone: str | None = None,
 ) -> Bound:
-    """Bind a filter to a base that may be newer than the schema it was written for.
+    """Bind a filter to a base that may be newer than the schema of its names.
 
-    Raises ValidationException when its names mean other columns there, or none.
+    Raises:
+        ValidationException: a name refers to another column in the base, or to none.
     """
 
     def bound(to: Schema) -> Bound:
@@ -82,7 +84,7 @@ def bind_again(
 
 
 def may_match_filter(base: TableMetadata, bound: Bound | None) -> MayMatch:
-    """Return the mask of entries that may hold rows of a predicate, of all without one."""
+    """Return the mask of entries that may hold rows of a predicate; all entries without one."""
 
     def every(_manifest: ManifestFile, entries: pa.Table) -> Mask:
         return np.ones(entries.num_rows, np.bool_)

@@ -1,7 +1,7 @@
-"""Validation: does a change conflict with what was committed since it was planned?
+"""Validation: does a change conflict with commits since it was planned?
 
-A requirement is checked by the catalog against the metadata that it replaces; a conflict is found
-here, in the history between a starting snapshot and the branch's head (Java:
+The catalog checks requirements against the metadata that the commit replaces. This module finds
+conflicts in the history between a starting snapshot and the branch's head (Java:
 MergingSnapshotProducer.validate*).
 """
 
@@ -34,7 +34,7 @@ _REPLACE_DATA = frozenset({Operation.OVERWRITE, Operation.REPLACE})
 _Partition: TypeAlias = tuple[int, tuple[object, ...]]
 """A partition of a spec, as a key."""
 MayMatch = Callable[[ManifestFile, pa.Table], Any]
-"""From a manifest and some of its entries to a mask (numpy) of those that may conflict."""
+"""Maps a manifest and some of its entries to a mask (numpy) of those that may conflict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,10 @@ class History:
 def history_since(
     base: TableMetadata, io: FileIO, head: Snapshot | None, start: int | None
 ) -> History:
-    """Return the history of a branch after the snapshot `start`, all of it for None.
+    """Return the history of a branch after the snapshot `start`; all of it for None.
 
-    Raises ValidationException when `start` isn't among the head's ancestors.
+    Raises:
+        ValidationException: `start` is not an ancestor of the head.
     """
     snapshots = []
     current = head
@@ -95,7 +96,7 @@ def history_since(
 
 
 def refuse_added_data_files(history: History, may_match: MayMatch) -> None:
-    """Refuse data files that were added since and may hold rows that the change is about."""
+    """Refuse data files that were added since and may hold rows that the change read."""
     added = history.changed_entries(ManifestContent.DATA, ManifestEntryStatus.ADDED, _ADD_DATA)
     for manifest, entries in added:
         _refuse_any(manifest, entries, may_match, "data file", "may hold rows that")
@@ -104,10 +105,10 @@ def refuse_added_data_files(history: History, may_match: MayMatch) -> None:
 def refuse_added_delete_files(
     history: History, may_match: MayMatch, *, beside_vectors: bool = False
 ) -> None:
-    """Refuse delete files that were added since and may concern the rows of the change.
+    """Refuse delete files that were added since and may apply to rows of the change.
 
-    With `beside_vectors` deletion vectors of commits that only deleted rows are fine: which rows
-    they delete is looked at where they are merged.
+    With `beside_vectors`, deletion vectors of commits that only deleted rows are allowed. The merge
+    of the vectors checks which rows they delete.
     """
     for manifest, entries in _added_deletes(history):
         spared = _only_rows(history, entries) if beside_vectors else None
@@ -186,7 +187,7 @@ def refuse_new_deletes_for(
 
 
 def new_deletes_for(history: History, files: Sequence[DataFile]) -> Iterator[tuple[DataFile, str]]:
-    """Yield deletes added since that apply to some of the data files, with one of these."""
+    """Yield the deletes added since that apply to the data files, each with one such file."""
     if not files:
         return
     by_partition: dict[_Partition, set[str]] = {}
@@ -194,7 +195,7 @@ def new_deletes_for(history: History, files: Sequence[DataFile]) -> Iterator[tup
         by_partition.setdefault(_partition(file), set()).add(file.file_path)
     paths = {file.file_path for file in files}
     for manifest, entries in _new_deletes(history):
-        # One pass over the delete files of a few commits: they are few.
+        # A loop is fine: the commits since the plan have few delete files.
         for delete in data_files_of(history.base, manifest, entries):
             hit = _deleted_from(history.base, delete, by_partition, paths)
             if hit is not None:
@@ -204,10 +205,10 @@ def new_deletes_for(history: History, files: Sequence[DataFile]) -> Iterator[tup
 def refuse_new_vectors(
     history: History, added: Iterable[DataFile], *, allowed: Container[str] = ()
 ) -> frozenset[str]:
-    """Refuse new deletion vectors of data files that other commits gave one since.
+    """Refuse new deletion vectors for data files that got one from another commit since.
 
-    A data file has one vector at the most (Java: MergingSnapshotProducer.validateAddedDVs).
-    Returns the data files that got one by commits of the operations that are `allowed`.
+    A data file has at most one vector (Java: MergingSnapshotProducer.validateAddedDVs). Returns the
+    data files that got one from commits of the `allowed` operations.
     """
     targets = {file.referenced_data_file for file in added if file.is_vector}
     if not targets:
@@ -256,15 +257,15 @@ _FILE_PATH_ID = 2147483546
 
 
 def _one_path(delete: DataFile) -> str | None:
-    """Return the one data file that a position delete is about, if its bounds say so."""
+    """Return the only data file that a position delete file refers to, if its bounds show one."""
     lower, upper = delete.lower_bounds or {}, delete.upper_bounds or {}
     return only_path(lower.get(_FILE_PATH_ID), upper.get(_FILE_PATH_ID))
 
 
 def require_data_files(history: History, paths: Iterable[str], *, allow_deletes: bool) -> None:
-    """Refuse when data files that new deletes point to were removed since.
+    """Refuse the change if data files that its deletes point to were removed since.
 
-    With `allow_deletes` a file that a delete operation removed is fine: its rows are gone anyway.
+    With `allow_deletes`, a file that a delete operation removed is allowed: its rows are deleted.
     """
     required = pa.array(sorted(set(paths)), pa.string())
     if not len(required):

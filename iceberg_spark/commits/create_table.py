@@ -25,10 +25,10 @@ def create_table(  # noqa: PLR0913 (a table has that many parts)
     format_version: int | None = None,
     actions: Sequence[Action] = (),
 ) -> LoadedTable:
-    """Create a table by one commit, which `actions` (a first append) are part of.
+    """Create a table by one commit, together with `actions` (a first append).
 
-    Ids are newly assigned, as `spec.new_table` says. Raises TableAlreadyExistsError, and then
-    what the actions wrote is removed.
+    Assigns new ids, as `spec.new_table` does. Raises TableAlreadyExistsError, after it removed the
+    files that the actions wrote.
     """
     creation = new_table_updates(
         schema,

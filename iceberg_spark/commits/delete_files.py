@@ -1,4 +1,4 @@
-"""Remove data files by path or by a predicate that whole files match (Java: DeleteFiles)."""
+"""Remove data files by path, or by a predicate that all of their rows match (Java: DeleteFiles)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from iceberg_spark.spec.snapshot import Operation
 class DeleteFiles:
     """Remove whole data files.
 
-    A path that is not in the table (any more) is a ValidationException; a predicate can always be
-    applied, and when it matches no file nothing is committed. A file that it matches in part is a
-    ValidationException naming the file.
+    A path that is not in the table is a ValidationException. A predicate applies to any base; if it
+    matches no file, nothing is committed. If only some rows of a file match it, the action raises
+    ValidationException, which names the file.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class DeleteFiles:
         self._change = FileChange(branch, snapshot_properties)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Nothing to add: `prepare` sees whether the files are still there."""
+        """Check nothing: `prepare` finds whether the files still exist."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that remove the files from this base."""
@@ -67,5 +67,5 @@ class DeleteFiles:
         return self._change.prepare(base, io, changes)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._change.clean_up(io, committed)

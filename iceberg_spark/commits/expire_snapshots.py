@@ -30,9 +30,9 @@ from iceberg_spark.spec.updates import RemoveSnapshotRef, RemoveSnapshots, Table
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """What may go: older than a time (ms since the epoch), all but the last few, and by id.
+    """What expires: snapshots older than a time (ms since the epoch) except the last few, and ids.
 
-    None takes the table's `history.expire.*` properties.
+    None stands for the table's `history.expire.*` properties.
     """
 
     now_ms: int
@@ -40,21 +40,21 @@ class Expiry:
     retain_last: int | None = None
     snapshot_ids: frozenset[int] = frozenset()
     cleans_metadata: bool = False
-    """Whether partition specs and schemas that no snapshot needs go as well."""
+    """Whether to remove partition specs and schemas that no snapshot needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What goes: names of references and ids of snapshots, as the metadata orders them."""
+    """The names of expired references and the ids of expired snapshots, in the metadata's order."""
 
     refs: tuple[str, ...]
     snapshot_ids: tuple[int, ...]
 
 
 class ExpireSnapshots:
-    """Remove what an expiry takes from the metadata; files are `maintenance.expire`'s part.
+    """Remove expired snapshots and references from metadata; `maintenance.expire` removes files.
 
-    `base` is the metadata that it was last prepared on: once committed, what the commit replaced.
+    `base` is the metadata of the last `prepare`: after the commit, the metadata that it replaced.
     """
 
     def __init__(self, expiry: Expiry) -> None:
@@ -62,7 +62,7 @@ class ExpireSnapshots:
         self.base: TableMetadata | None = None
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Nothing to add: `prepare` applies the policy to the newest metadata."""
+        """Check nothing: `prepare` applies the policy to the newest metadata."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that remove references and snapshots; raises as `expired`."""
@@ -78,18 +78,22 @@ class ExpireSnapshots:
         return ActionCommit((*refs, *gone, *unused, *notes))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""
 
 
 def expired(metadata: TableMetadata, expiry: Expiry) -> Expired:
-    """Return what the policy removes from a table.
+    """Return the snapshots and references that the policy removes from a table.
 
-    A branch keeps its last snapshots and those young enough, the chain ends at the first that is
-    neither; a tag keeps its snapshot; a reference that is too old goes, save main; snapshots of
-    no branch go by age. Ids that are given go as well, unless a reference is kept on them.
+    - A branch keeps its last snapshots and those that are young enough. The chain ends at the first
+      snapshot that is neither.
+    - A tag keeps its snapshot.
+    - References that are too old are removed, except main.
+    - Snapshots on no branch are removed by age.
+    - Ids in the policy are removed as well, unless a reference keeps them.
 
-    Raises ValidationException where `gc.enabled` is false, InvalidInputError for an id that a
-    reference keeps.
+    Raises:
+        ValidationException: `gc.enabled` is false.
+        InvalidInputError: a reference keeps a snapshot whose id is to expire.
     """
     check_gc_enabled(metadata)
     kept_refs = {
@@ -110,7 +114,7 @@ def expired(metadata: TableMetadata, expiry: Expiry) -> Expired:
 
 
 def check_gc_enabled(metadata: TableMetadata) -> None:
-    """Refuse to delete files of a table that shares them. Raises ValidationException."""
+    """Raise ValidationException if the table shares its files (`gc.enabled` is false)."""
     if not bool_property(metadata.properties, GC_ENABLED):
         raise ValidationException(
             f"Can't expire snapshots of {metadata.location}: '{GC_ENABLED}' is false, other tables "
@@ -119,7 +123,7 @@ def check_gc_enabled(metadata: TableMetadata) -> None:
 
 
 def check_known(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> None:
-    """Refuse ids of no snapshot. Raises NoSuchSnapshotError."""
+    """Raise NoSuchSnapshotError if the table lacks one of the ids."""
     for number in snapshot_ids:
         if number not in metadata.snapshots:
             raise NoSuchSnapshotError(
@@ -163,8 +167,9 @@ def _kept_of_branch(
 ) -> Iterator[int]:
     """Yield the snapshots that a branch keeps.
 
-    `young` has, by age limit, the snapshots from which other branches went on: what is behind them
-    was yielded then. Else thousands of branches would walk the same history each.
+    `young` has, by age limit, the snapshots at which another branch has passed: everything older
+    was yielded for that branch. Otherwise each of thousands of branches would walk the same
+    history.
     """
     older_than = (
         _older_than(metadata, expiry)
@@ -189,12 +194,12 @@ def _kept_of_branch(
 def _kept_without_reference(
     metadata: TableMetadata, expiry: Expiry, refs: Collection[SnapshotRef]
 ) -> Iterator[int]:
-    """Yield the snapshots that no branch leads to and that are too young to go."""
+    """Yield the snapshots on no branch that are too young to expire."""
     of_branches: set[int] = set()
     for ref in refs:
         for ancestor in ancestors(metadata, ref.snapshot_id) if ref.is_branch else ():
             if ancestor.snapshot_id in of_branches:
-                break  # another branch has all that is behind it
+                break  # another branch has yielded all older snapshots
             of_branches.add(ancestor.snapshot_id)
     referenced = of_branches | {ref.snapshot_id for ref in refs}
     older_than = _older_than(metadata, expiry)

@@ -1,4 +1,4 @@
-"""Add files to the ledger of changes by key, a separate branch, in the data's commit."""
+"""Add files to the ledger of changes by key, a separate branch, in the commit of the data."""
 
 from __future__ import annotations
 
@@ -28,29 +28,28 @@ from iceberg_spark.spec.updates import (
 )
 
 OF_SNAPSHOT = "cdc.of-snapshot"
-"""In the summary of a ledger's snapshot: the one of the data that it was committed with."""
+"""Summary key of a ledger's snapshot: the data's snapshot of the same commit."""
 ABOUT = "cdc.about"
-"""There too: of which keys, in which order and of which type the changes are."""
+"""Summary key of a ledger's snapshot: the keys of the changes, their order and their type."""
 HAS_LEDGER = "cdc.ledger"
-"""In the summary of a snapshot of the data: the branch that is its ledger."""
+"""Summary key of a data snapshot: the branch with its ledger."""
 _PREFIX = "__cdc_"
 _FOR_EVER = (1 << 63) - 1
 
 
 def ledger_branch(branch: str | None) -> str:
-    """Return the name of the branch that is the ledger of a branch."""
+    """Return the name of the branch with the ledger of a data branch."""
     return f"{_PREFIX}{branch or MAIN_BRANCH}"
 
 
 class LedgerFiles:
-    """Add and replace files of a branch's ledger, and say which snapshot it now goes with.
+    """Add and replace files of a branch's ledger, and link it to the data's snapshot.
 
-    It stands behind the change of the data, whose snapshot is the branch's head by then.
-    `planned` is the head of the ledger when it was read, `parent` the snapshot that was read:
-    after a rollback that is an older one, and the ledger goes on from there. `about` says of what
-    it is a ledger. Another commit that
-    moved the ledger meanwhile is a ValidationException, also for a change that has nothing to
-    note: it may have read of a row that it is not deleted.
+    It follows the change of the data, whose snapshot is the branch's head by then. `planned` is the
+    head of the ledger when it was read; `parent` is the snapshot that was read. After a rollback
+    this is an older one, and the ledger continues from there. `about` describes the keys of the
+    ledger. A ledger that another commit has moved since is a ValidationException. This applies to a
+    change without new ledger rows as well: it may have read that a row is not deleted.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class LedgerFiles:
         return ledger_branch(self._branch)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
-        """Refuse a ledger that another commit has moved since it was read."""
+        """Raise ValidationException if another commit has moved the ledger since it was read."""
         ref = base.refs.get(self._name)
         head_id = None if ref is None else ref.snapshot_id
         if head_id != self._planned:
@@ -86,7 +85,7 @@ class LedgerFiles:
             )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
-        """Return the updates that add the files to the ledger of the data as it is staged."""
+        """Return the updates that add the files to the ledger of the staged data."""
         if not self._added:
             return ActionCommit(())
         before = (*self._moved(base), *self._with_spec(base))
@@ -114,7 +113,7 @@ class LedgerFiles:
         return ActionCommit((*before, *(_never_expiring(update) for update in prepared)))
 
     def _moved(self, base: TableMetadata) -> tuple[TableUpdate, ...]:
-        """Return what lets the ledger go on from the snapshot that was read."""
+        """Return the update that lets the ledger continue from the snapshot that was read."""
         ref = base.refs.get(self._name)
         if (None if ref is None else ref.snapshot_id) == self._parent:
             return ()
@@ -128,7 +127,7 @@ class LedgerFiles:
         return (AddPartitionSpec(self._spec),)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._change.clean_up(io, committed)
 
 
@@ -137,7 +136,7 @@ def _branch_at(snapshot_id: int) -> SnapshotRef:
 
 
 def _never_expiring(update: TableUpdate) -> TableUpdate:
-    """Return an update whose branch no expiry drops for its age."""
+    """Return the update with a retention by which the branch never expires."""
     if isinstance(update, SetSnapshotRef):
         return SetSnapshotRef(update.ref_name, _branch_at(update.ref.snapshot_id))
     return update

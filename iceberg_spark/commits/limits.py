@@ -1,4 +1,4 @@
-"""Numbers that bound what commits keep and look for."""
+"""Numbers that limit what commits record and search."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TokenLimits:
-    """How much is kept of the batches of applications, and how far back they are looked for."""
+    """How many batches of applications are recorded, and how far back they are searched."""
 
     records: int = 100
-    """Properties `txn.*` of a table, some 150 bytes each; the oldest go."""
+    """Properties `txn.*` of a table, about 150 bytes each; the oldest are removed."""
     former_versions: int = 100
-    """Former metadata files that are read, at most, to learn whether an expired snapshot was an
-    ancestor; as many as tables keep by default (`write.metadata.previous-versions-max`)."""
+    """Earlier metadata files to read, at most, to find an expired ancestor.
+
+    Tables keep as many by default (`write.metadata.previous-versions-max`).
+    """
 
 
 TOKENS = TokenLimits()

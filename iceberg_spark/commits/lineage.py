@@ -1,4 +1,4 @@
-"""The snapshots that a branch came from, also those that have expired since."""
+"""The ancestors of a branch, including snapshots that have expired."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from iceberg_spark.spec.snapshot import Snapshot
 _OUT_OF_REACH = (
     NotFoundError, CorruptFileError, UnsupportedError, InvalidInputError, StoragePermissionError,
 )  # fmt: skip
-"""For good. S3 says "denied" of a file that is gone to those who may not list."""
+"""Errors that persist. S3 answers "denied" for a missing file if the caller may not list."""
 
 
 class Lineage:
     """The ancestors of a branch's head, newest first; none for a branch without snapshots.
 
-    Expired ones are looked for in the table's former metadata files, and only when asked for;
-    that raises StorageError.
+    Expired ancestors are read from the table's earlier metadata files, only when needed. That
+    raises StorageError.
     """
 
     __slots__ = ("_base", "_io", "branch", "reachable")
@@ -42,10 +42,10 @@ class Lineage:
         self._io = io
 
     def has(self, snapshot_id: int, sequence_number: int) -> bool | None:
-        """Tell whether a snapshot is among them; None where nobody knows any more.
+        """Return whether a snapshot is an ancestor; None if that is unknown.
 
-        Sequence numbers grow along a lineage (those of version 1 are 0 and say nothing), so
-        looking ends below the one that is looked for.
+        Sequence numbers grow along a lineage, so the search ends below the one of the snapshot. In
+        version 1 all of them are 0 and do not end it.
         """
         oldest = None
         for oldest in chain(self.reachable, self.expired()):
@@ -56,9 +56,10 @@ class Lineage:
         return None if oldest is not None and oldest.parent_snapshot_id is not None else False
 
     def expired(self) -> Iterator[Snapshot]:
-        """Yield those that the table has no more, as far as former metadata files tell.
+        """Yield the expired ancestors that the earlier metadata files contain.
 
-        Raises StorageError where a store fails: what it would tell next time is not unknown.
+        Raises StorageError if a store fails: the next attempt may succeed, so the answer is not
+        "unknown".
         """
         missing = self.reachable[-1].parent_snapshot_id if self.reachable else None
         log = self._base.metadata_log[-TOKENS.former_versions :]
@@ -67,7 +68,7 @@ class Lineage:
                 return
             try:
                 former = read_metadata(self._io, entry.metadata_file)
-            except _OUT_OF_REACH:  # older ones are as well
+            except _OUT_OF_REACH:  # older metadata files cannot be read either
                 return
             if missing in former.snapshots:
                 for snapshot in ancestors(former, missing):

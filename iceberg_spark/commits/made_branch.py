@@ -1,4 +1,4 @@
-"""A branch that is made before what goes on it: removed again where that fails."""
+"""A branch that is created before its first change, and removed if that fails."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from iceberg_spark.spec.updates import RemoveSnapshotRef
 def branch_removed_if_refused(
     catalog: Catalog, identifier: str, branch: str, head: int
 ) -> Iterator[None]:
-    """Remove a branch that was made for the `with` block if that fails, and nothing has landed.
+    """Remove the branch created for the `with` block if the block fails and nothing is committed.
 
-    `head` is the snapshot that it was made at: one that has moved since stays, as does one whose
-    removal fails.
+    `head` is the snapshot that the branch was created at. A branch that has moved since stays. So
+    does a branch whose removal fails.
     """
     try:
         yield
@@ -31,7 +31,7 @@ def branch_removed_if_refused(
 
 
 def _remove(catalog: Catalog, identifier: str, branch: str, head: int) -> None:
-    """Ask once: tried again, the removal could meet another's commit on the branch."""
+    """Try once: a retry could remove another writer's commit on the branch."""
     base = catalog.load(identifier)
     ref = base.metadata.refs.get(branch)
     if ref is not None and ref.snapshot_id == head:

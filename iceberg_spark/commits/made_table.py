@@ -1,4 +1,4 @@
-"""An empty table that a server made before what was to fill it: dropped again where that fails."""
+"""An empty table that a server created before its first change; dropped if that fails."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from iceberg_spark.errors import CommitStateUnknownException, IcebergError
 
 
 def drop_unchanged(catalog: Catalog, identifier: str, created: MadeTable) -> None:
-    """Drop a table that nobody has changed since it was made; what it is made of stays.
+    """Drop a table that nobody has changed since it was created; its files stay.
 
-    A server has no drop with a condition: a change between the look and the drop would lose its
-    name, and none of its files. Where the look or the drop fails the empty table stays.
+    Servers cannot drop under a condition. A change between the check and the drop would lose its
+    name, but none of its files. If the check or the drop fails, the empty table stays.
     """
     with suppress(IcebergError):
         table = catalog.load(identifier)
@@ -23,10 +23,10 @@ def drop_unchanged(catalog: Catalog, identifier: str, created: MadeTable) -> Non
 
 
 class DropOnFailure:
-    """Drop a table that was made for the `with` block if that fails, unless it may have landed.
+    """Drop the table created for the `with` block if that fails, unless it may have committed.
 
-    Around a commit it stands inside `CleanupOnFailure`, whose `handover` it takes: an
-    interrupt that comes here after the commit is told as one there.
+    Around a commit it belongs inside `CleanupOnFailure`, whose `handover` it takes: it reports an
+    interrupt after the commit in the same way.
     """
 
     __slots__ = ("_catalog", "_created", "_handover", "_identifier")
@@ -38,14 +38,14 @@ class DropOnFailure:
         created: MadeTable | None,
         handover: CommitState | None = None,
     ) -> None:
-        """`created` is None where the table was not made yet, or by others."""
+        """`created` is None if the table is not created yet, or by others."""
         self._catalog = catalog
         self._identifier = identifier
         self._created = created
         self._handover = CommitState() if handover is None else handover
 
     def __enter__(self) -> None:
-        """Nothing is to be done before."""
+        """Do nothing."""
 
     def __exit__(
         self,

@@ -23,14 +23,14 @@ Refs: TypeAlias = Mapping[str, SnapshotRef]
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long a reference and its snapshots are kept (ms, snapshots); None says nothing."""
+    """How long a reference and its snapshots are kept (ms, snapshots); None sets nothing."""
 
     max_ref_age_ms: int | None = None
     max_snapshot_age_ms: int | None = None
     min_snapshots_to_keep: int | None = None
 
     def over(self, ref: SnapshotRef) -> SnapshotRef:
-        """Return the reference with what is said here in place of its own."""
+        """Return the reference with the values that are set here in place of its own."""
         changed = {
             name: value
             for name in ("max_ref_age_ms", "max_snapshot_age_ms", "min_snapshots_to_keep")
@@ -41,7 +41,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class CreateRef:
-    """A new branch or tag; `snapshot_id` None is the current snapshot."""
+    """Create a branch or tag; `snapshot_id` None is the current snapshot."""
 
     kind: SnapshotRefType
     name: str
@@ -51,7 +51,7 @@ class CreateRef:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceRef:
-    """Another snapshot for a branch or tag; what `retention` does not say stays."""
+    """Move a branch or tag to another snapshot; keeps what `retention` does not set."""
 
     kind: SnapshotRefType
     name: str
@@ -61,7 +61,7 @@ class ReplaceRef:
 
 @dataclass(frozen=True, slots=True)
 class RemoveRef:
-    """A branch or tag goes; its snapshots stay until they expire."""
+    """Remove a branch or tag; its snapshots stay until they expire."""
 
     kind: SnapshotRefType
     name: str
@@ -69,7 +69,7 @@ class RemoveRef:
 
 @dataclass(frozen=True, slots=True)
 class RenameBranch:
-    """Another name for a branch."""
+    """Rename a branch."""
 
     name: str
     new_name: str
@@ -77,7 +77,7 @@ class RenameBranch:
 
 @dataclass(frozen=True, slots=True)
 class FastForward:
-    """A branch moves on to the head of another one, or to a tag; it is created if missing."""
+    """Move a branch to the head of another branch, or to a tag; creates a missing branch."""
 
     branch: str
     to: str
@@ -85,7 +85,7 @@ class FastForward:
 
 @dataclass(frozen=True, slots=True)
 class SetRetention:
-    """Another retention for a branch or tag."""
+    """Set the retention of a branch or tag."""
 
     name: str
     retention: Retention
@@ -93,21 +93,21 @@ class SetRetention:
 
 @dataclass(frozen=True, slots=True)
 class RollbackToSnapshot:
-    """Main goes back to an ancestor of the current snapshot."""
+    """Move main back to an ancestor of the current snapshot."""
 
     snapshot_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackToTimestamp:
-    """Main goes back to its newest snapshot before a time (ms since the epoch)."""
+    """Move main back to its newest snapshot before a time (ms since the epoch)."""
 
     timestamp_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class SetCurrentSnapshot:
-    """Main goes to any snapshot of the table, given by id or by the name of a branch or tag."""
+    """Move main to any snapshot of the table, by id or by the name of a branch or tag."""
 
     target: int | str
 
@@ -119,23 +119,25 @@ RefChange: TypeAlias = (
 
 
 class ManageSnapshots:
-    """Change references, one step after the other, on the newest metadata.
+    """Change references on the newest metadata, step by step.
 
-    A retry looks at each step again: a branch that another commit created or moved since is found.
+    A retry checks each step again, and so finds a branch that another commit created or moved.
     """
 
     def __init__(self, changes: Iterable[RefChange]) -> None:
         self._changes = tuple(changes)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Nothing to add: `prepare` looks at the references as earlier actions left them."""
+        """Check nothing: `prepare` checks the references as earlier actions left them."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
         """Return the updates of the references.
 
-        Raises InvalidInputError for names that are taken, missing or of the other kind,
-        NoSuchSnapshotError, ValidationException for a rollback or fast-forward to a snapshot
-        that is not an ancestor, or a descendant.
+        Raises:
+            InvalidInputError: a name is taken, missing or of the other kind.
+            NoSuchSnapshotError: a snapshot does not exist.
+            ValidationException: the target of a rollback is not an ancestor, or the target of a
+                fast-forward not a descendant.
         """
         refs: Refs = base.refs
         for change in self._changes:
@@ -148,7 +150,7 @@ class ManageSnapshots:
         return ActionCommit(updates)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""
 
 
 def _changed(base: TableMetadata, refs: Refs, change: RefChange) -> Refs:
@@ -243,7 +245,7 @@ def _ancestor_of_main(base: TableMetadata, refs: Refs, snapshot_id: int) -> int:
 
 
 def _before(base: TableMetadata, refs: Refs, timestamp_ms: int) -> int:
-    """Return the newest ancestor of main before a time; of several at one ms the last."""
+    """Return the newest ancestor of main before a time; the last one of several at the same ms."""
     main = refs.get(MAIN_BRANCH)
     line = () if main is None else ancestors(base, main.snapshot_id)
     older = [snapshot for snapshot in line if snapshot.timestamp_ms < timestamp_ms]
@@ -275,7 +277,7 @@ def _existing(
 
 
 def check_free(base: TableMetadata, refs: Refs, name: str) -> None:
-    """Raise InvalidInputError when the name of a reference is taken."""
+    """Raise InvalidInputError if the table has a reference of this name."""
     if name in refs:
         raise InvalidInputError(
             f"{base.location} has a {refs[name].snapshot_ref_type} '{name}' already; choose "

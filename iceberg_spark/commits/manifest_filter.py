@@ -1,7 +1,7 @@
-"""Files taken out of manifests: those that hold none of them stay as they are.
+"""Remove files from manifests; manifests without any of them stay unchanged.
 
-A rewritten manifest has every live entry again, with its sequence numbers and all its columns of
-statistics, those of columns that the table no longer has included (Java: ManifestFilterManager).
+A rewritten manifest has every live entry with its sequence numbers and all its statistics,
+including those of dropped columns (Java: ManifestFilterManager).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 @dataclass(frozen=True, slots=True)
 class FilteredManifest:
-    """A manifest that was rewritten, and the files that it marks as deleted."""
+    """A rewritten manifest and the files that it marks as deleted."""
 
     manifest: ManifestFile
     removed: tuple[DataFile, ...]
@@ -39,10 +39,11 @@ class FilteredManifest:
 
 @dataclass(slots=True)
 class FilteredManifests:
-    """What was rewritten at earlier tries, by what the original's entries were read as.
+    """The manifests rewritten by earlier attempts, by original and inherited values.
 
-    By its path alone would be wrong: numbers that entries inherit are written into them, and an
-    original that the same transaction makes, or an upgraded table has, gets others at each try.
+    The path alone is not enough as a key. A rewritten manifest contains the numbers that entries
+    inherit. A manifest of the same transaction, or of an upgraded table, inherits other numbers at
+    each attempt.
     """
 
     by_version: dict[ManifestVersion, FilteredManifest] = field(default_factory=dict)
@@ -64,9 +65,9 @@ def remove_files(
     selections: Sequence[Selection],
     done: FilteredManifests,
 ) -> Remaining:
-    """Return the manifests without the files that any selection takes.
+    """Return the manifests without the files that any selection contains.
 
-    A retry takes what it rewrote before again; the selections must be the same.
+    A retry reuses the manifests of earlier attempts; the selections must be the same.
     """
     remaining: list[ManifestFile] = []
     removed: list[DataFile] = []
@@ -111,7 +112,7 @@ def _without(
 
 
 def check_all_removed(selection: Paths, removed: Iterable[DataFile]) -> None:
-    """Refuse when a file that was to be removed is no longer in the table.
+    """Raise ValidationException if a file to remove is no longer in the table.
 
     Source: specification, "Commit Conflict Resolution": replace and delete operations must verify
     that the files they delete are still there.
@@ -126,7 +127,7 @@ def check_all_removed(selection: Paths, removed: Iterable[DataFile]) -> None:
 
 
 def check_row_ids(planned: Iterable[DataFile], removed: Iterable[DataFile]) -> None:
-    """Refuse to replace data files whose rows got other row ids since the change was planned.
+    """Raise ValidationException if rows of replaced files got other row ids since the plan.
 
     Example: a delete rewrites a file of version 2, so that the kept rows have no row ids. Then
     another commit upgrades the table, and the next append gives these rows ids 0 to 9. The

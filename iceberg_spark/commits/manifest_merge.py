@@ -1,4 +1,4 @@
-"""Small manifests made into fewer, without reordering them (Java: ManifestMergeManager)."""
+"""Merge small manifests into fewer without reordering them (Java: ManifestMergeManager)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from iceberg_spark.spec.properties import (
 
 @dataclass(slots=True)
 class MergedManifests:
-    """What was merged at earlier tries: a retry that finds the same manifests takes it again."""
+    """The manifests merged by earlier attempts; a retry with the same inputs reuses them."""
 
     by_versions: dict[tuple[ManifestVersion, ...], ManifestFile] = field(default_factory=dict)
 
@@ -41,7 +41,7 @@ def merge_manifests(
 ) -> tuple[ManifestFile, ...]:
     """Return the manifests of one content, newest first, with full bins of them merged.
 
-    Bins hold manifests of one spec, up to `commit.manifest.target-size-bytes`. The bin with the
+    A bin has manifests of one spec, up to `commit.manifest.target-size-bytes`. The bin with the
     newest manifest waits until it has `commit.manifest.min-count-to-merge` of them.
     """
     if not manifests or not bool_property(base.properties, MANIFEST_MERGE_ENABLED):
@@ -66,8 +66,8 @@ def pack_from_end(
 ) -> tuple[tuple[ManifestFile, ...], ...]:
     """Return runs of neighbours whose lengths sum to at most the target, in the given order.
 
-    Packed from the end, so that the run that is not full is the first one, with the newest
-    manifests: it is merged another time.
+    Packs from the end: the run that is not full is the first one, with the newest manifests, which
+    a later commit merges.
     """
     bins: list[list[ManifestFile]] = []
     size = 0
@@ -100,10 +100,10 @@ def _merge(
 
 
 def carried_over(entries: pa.Table, snapshot_id: int) -> pa.Table:
-    """Return entries as a new manifest of a snapshot has them.
+    """Return entries with the status that a new manifest of a snapshot gives them.
 
-    Files that this snapshot adds or deletes stay so; other live ones are existing; what earlier
-    snapshots deleted is left out.
+    Files that this snapshot adds or deletes keep their status. Other live files are existing. Files
+    that earlier snapshots deleted are left out.
     """
     status = entries.column("status").to_numpy()
     ours = pc.fill_null(pc.equal(entries.column("snapshot_id"), snapshot_id), False).to_numpy()

@@ -1,4 +1,4 @@
-"""Create a branch at the current snapshot, or empty where there is none (Java: SnapshotManager)."""
+"""Create a branch at the current snapshot, or an empty one (Java: SnapshotManager)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from iceberg_spark.spec.updates import SetSnapshotRef, TableUpdate
 
 
 class NewBranch:
-    """A branch of a table that has no current snapshot gets one of its own that adds nothing."""
+    """Create a branch. If the table has no current snapshot, the branch gets an empty snapshot."""
 
     def __init__(self, created: CreateRef) -> None:
         self._created = created
         self._empty = SnapshotProducer(created.name, creates_branch=True)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Nothing to add: `prepare` looks at the references as earlier actions left them."""
+        """Check nothing: `prepare` checks the references as earlier actions left them."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
-        """Return the updates. Raises InvalidInputError for a name that is taken."""
+        """Return the updates. Raises InvalidInputError if the name is taken."""
         if MAIN_BRANCH in base.refs:
             return ManageSnapshots((self._created,)).prepare(base, io)
         check_free(base, base.refs, self._created.name)
@@ -37,5 +37,5 @@ class NewBranch:
         return replace(update, ref=self._created.retention.over(update.ref))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove the manifest list of a snapshot that did not land."""
+        """Remove the manifest list of a snapshot that was not committed."""
         self._empty.clean_up(io, committed)

@@ -1,4 +1,4 @@
-"""Manifests that a commit writes: for new files, and for entries taken from other manifests."""
+"""The manifests that a commit writes: of new files, and of entries of other manifests."""
 
 from __future__ import annotations
 
@@ -34,15 +34,18 @@ from iceberg_spark.spec.properties import (
 from iceberg_spark.spec.types import StructType
 
 FEWEST_FILES_OF_A_FULL_MANIFEST = 250
-"""A manifest is rolled after a multiple of so many files (Java: RollingManifestWriter)."""
+"""The size is checked after each multiple of this number of files (Java: RollingManifestWriter)."""
 
 
 def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
-    """Refuse files that can't be added: a path given twice, an unknown spec, a wrong tuple.
+    """Check files that a commit adds.
 
-    Raises InvalidInputError naming the file, UnsupportedError for delete files that the format
-    version has not, ValidationException for equality deletes by a column that was dropped: a
-    compaction writes data files without it, and their rows would stay.
+    Raises:
+        InvalidInputError: a path occurs twice, a spec is unknown, or a partition tuple does not
+            fit.
+        UnsupportedError: the format version has no such delete files.
+        ValidationException: equality deletes use a dropped column. A compaction writes data files
+            without it, so deleted rows would come back.
     """
     seen: set[DeleteKey] = set()
     for file in files:
@@ -128,9 +131,9 @@ def write_added(
 ) -> tuple[ManifestFile, ...]:
     """Write manifests of new files, one or more for each spec and content.
 
-    Their sequence numbers are inherited, save a data sequence number that is given because the
-    rows are older than the file (a compacted file), or by key for delete files that replace
-    others. A manifest is full at about `commit.manifest.target-size-bytes`.
+    Entries inherit their sequence numbers, with two exceptions. `data_sequence_number` is for data
+    files whose rows are older than the file (compaction). Delete files that replace others have
+    numbers by key. A manifest is full at about `commit.manifest.target-size-bytes`.
     """
     groups: dict[tuple[ManifestContent, int], list[DataFile]] = defaultdict(list)
     for file in files:
@@ -141,7 +144,7 @@ def write_added(
     for (content, spec_id), group in sorted(groups.items()):
         numbers = delete_sequence_numbers or {}
         number = data_sequence_number if content is ManifestContent.DATA else None
-        # A turn for each new file: they come as values, some thousands of them.
+        # A loop over new files is fine: there are at most some thousands.
         entries = [
             ManifestEntry(
                 ManifestEntryStatus.ADDED,
@@ -163,7 +166,7 @@ def _rolled(
     spec_id: int,
     content: ManifestContent,
 ) -> Iterator[ManifestFile]:
-    """Write manifests, each as many files as fill it by what those before took, some at first."""
+    """Write manifests; the size of the first ones decides how many files go into the next."""
     target = int_property(base.properties, MANIFEST_TARGET_SIZE_BYTES)
     step = FEWEST_FILES_OF_A_FULL_MANIFEST
     start, count = 0, len(entries)
@@ -185,7 +188,7 @@ def entries_bytes(
     spec_id: int,
     content: ManifestContent,
 ) -> int:
-    """Return how many bytes a manifest of these entries would have."""
+    """Return the size in bytes of a manifest with these entries."""
     return manifest_bytes(**_manifest(base, entries, spec_id, content, producer))
 
 
@@ -232,17 +235,17 @@ def read_entries(io: FileIO, base: TableMetadata, manifest: ManifestFile) -> pa.
 
 
 def data_files_of(base: TableMetadata, manifest: ManifestFile, entries: pa.Table) -> list[DataFile]:
-    """Return some entries of a manifest as files."""
+    """Return selected entries of a manifest as files."""
     spec_id = manifest.partition_spec_id
     return data_files(entries, spec_id, tuple_type(base, spec_id))
 
 
 def tuple_type(base: TableMetadata, spec_id: int) -> StructType:
-    """Return the type of a spec's partition tuples; dropped source columns keep theirs."""
+    """Return the type of a spec's partition tuples; fields of dropped columns keep their type."""
     return partition_type(base.partition_specs[spec_id], base.schema, base.schemas.values())
 
 
 def with_status(entries: pa.Table, status: Any) -> pa.Table:
-    """Return entries with another status each, given as integers."""
+    """Return entries with new statuses, given as integers."""
     index = entries.schema.get_field_index("status")
     return entries.set_column(index, entries.schema.field(index), pa.array(status, pa.int32()))

@@ -1,8 +1,8 @@
-"""New deletion vectors of data files that other commits gave one since: merged with these.
+"""Merge new deletion vectors with those that other commits gave the same data files since.
 
-Java refuses here. Two changes that only delete rows of a file can be done one after the other, in
-any order, with the same rows left; one that also rewrites rows can follow such a change where
-it is about other rows.
+Java refuses this case. Two changes that only delete rows of a file can be applied in any order,
+with the same rows left. A change that also rewrites rows can follow such a change if both concern
+different rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """Vectors of one data file: a change's own, the newer one, and the one it was planned on."""
+    """The vectors of one data file: the change's own, the newer one, the one of the plan."""
 
     ours: DataFile
     newer: DataFile
@@ -33,22 +33,22 @@ class Overtaken:
 
 
 MergeVectors: TypeAlias = Callable[[Sequence[Overtaken]], Sequence[DataFile]]
-"""Gives for each data file one vector that has the positions of both.
+"""Returns for each data file one vector with the positions of both.
 
-Raises ValidationException where both are about the same row and that may not be.
+Raises ValidationException if both delete the same row and the change does not allow that.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class NewDeletes:
-    """Delete files that a change adds, and those that it removes for them."""
+    """The delete files that a change adds, and those that it removes for them."""
 
     added: tuple[DataFile, ...]
     removed: tuple[DataFile, ...]
 
 
 class OvertakenVectors:
-    """The data files of a change that have a newer vector, and what was merged at the last try."""
+    """The data files of a change with a newer vector, and the last attempt's merged vectors."""
 
     __slots__ = ("_from", "_merge", "_merged", "_paths", "_written")
 
@@ -61,20 +61,20 @@ class OvertakenVectors:
 
     @property
     def can_merge(self) -> bool:
-        """Whether vectors may be merged."""
+        """Whether vectors can be merged."""
         return self._merge is not None
 
     def note(self, paths: frozenset[str]) -> None:
-        """Take the data files that got a vector since the change was planned."""
+        """Record the data files that got a vector since the change was planned."""
         self._paths = paths
 
     def of(
         self, new: NewDeletes, manifests: Iterable[ManifestFile], base: TableMetadata, io: FileIO
     ) -> tuple[NewDeletes, bool]:
-        """Return what is added and removed on a base, and whether it is not what the last try had.
+        """Return the added and removed files on a base, and whether the last attempt had others.
 
-        A merged vector takes the place of the newer one, which holds all that the change was to
-        remove of the data file.
+        A merged vector replaces the newer one. The newer one contains all deletes of the data file
+        that the change would have removed.
         """
         newer = _live_vectors(manifests, self._paths, base, io) if self._paths else ()
         newer_keys = tuple(file.key for file in newer)
@@ -97,7 +97,7 @@ class OvertakenVectors:
     def clean_up(
         self, io: FileIO, added: Iterable[DataFile], committed: TableMetadata | None
     ) -> None:
-        """Remove merged vectors that were not committed, and files of which no vector was."""
+        """Remove merged vectors that were not committed, and Puffin files without others."""
         if not self._written:
             return
         unused = set(self._written)

@@ -27,13 +27,13 @@ from iceberg_spark.spec.snapshot import Operation
 
 
 class OverwriteFiles:
-    """Remove data files, by value or by a predicate that whole files match, and add others.
+    """Remove data files, by value or by a predicate that all of their rows match, and add others.
 
-    A file of `delete` that another commit removed is a ValidationException, and so is a data file
-    that `row_filter` matches in part: it is named. `planned` says since when and how strictly
-    conflicts with other commits are looked for; a file that is replaced must not have got new
-    deletes since then. `schema` is what the names in filters meant when they were written. With
-    `replaces_table` rows of a former definition went: it is an overwrite though no file goes here.
+    These are a ValidationException: a file of `delete` that another commit removed, new deletes of
+    a replaced file, and a data file with only some rows that match `row_filter` (the message names
+    it). `planned` sets since when and how strictly conflicts are checked. `schema` is the schema
+    that the names in filters refer to. With `replaces_table`, the rows of an earlier definition
+    were removed: the snapshot is an overwrite although this action removes no file.
     """
 
     def __init__(  # noqa: PLR0913 - what is replaced, what it was planned on, and how names are read
@@ -66,7 +66,7 @@ class OverwriteFiles:
         self._change = FileChange(branch, snapshot_properties)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Refuse rows and deletes that came since the change was planned and that it is about."""
+        """Refuse rows and deletes committed since the plan that the change concerns."""
         planned = self._planned
         if planned is None:
             return
@@ -120,5 +120,5 @@ class OverwriteFiles:
         )
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._change.clean_up(io, committed)

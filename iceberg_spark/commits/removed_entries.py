@@ -1,4 +1,4 @@
-"""Which entries of a manifest a change removes, decided on columns."""
+"""Which entries of a manifest a change removes, computed on columns."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Selection(Protocol):
-    """Files to be removed."""
+    """Files to remove."""
 
     def may_hold(self, manifest: ManifestFile) -> bool:
-        """Return False when no entry of a manifest can be selected: it is not opened then."""
+        """Return False if no entry of a manifest can be selected, so that it is not read."""
         ...
 
     def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:
@@ -44,9 +44,9 @@ class Selection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Files by path, as metadata spells it, of these specs (None: of any).
+    """Files by path, as written in the metadata, of these specs (None: any spec).
 
-    `names` are paths, and of deletion vectors, of which a file has many, those of `delete_names`.
+    `names` are paths. `delete_names` are names of deletion vectors, of which one file has many.
     """
 
     names: frozenset[str]
@@ -74,7 +74,7 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class VectorsOf:
-    """The deletion vectors of data files that are removed, which lie in their partitions' specs."""
+    """The deletion vectors of removed data files, which have the partition specs of these."""
 
     paths: frozenset[str]
     spec_ids: frozenset[int]
@@ -101,16 +101,16 @@ class VectorsOf:
 
 @dataclass(frozen=True, slots=True)
 class OlderDeletes:
-    """Delete files that are older than every data file: rows that they could delete are gone.
+    """Delete files that are older than every data file: the rows that they deleted are gone.
 
-    Deletion vectors go with their data files (Java: dropDeleteFilesOlderThan).
+    Deletion vectors are removed with their data files (Java: dropDeleteFilesOlderThan).
     """
 
     least: int
     """The least data sequence number of a data file."""
 
     def may_hold(self, manifest: ManifestFile) -> bool:
-        """Return whether a manifest says that it has older ones."""
+        """Return whether a manifest has older delete files by its summary."""
         oldest = manifest.min_sequence_number
         return oldest is not None and oldest < self.least
 
@@ -122,14 +122,14 @@ class OlderDeletes:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """Files of whole partitions: tuples of canonical values, by spec id."""
+    """All files of some partitions: tuples of canonical values, by spec id."""
 
     base: TableMetadata
     by_spec: Mapping[int, Sequence[tuple[Any, ...]]]
 
     @classmethod
     def of(cls, base: TableMetadata, files: Iterable[DataFile]) -> Partitions:
-        """Select the partitions that these files lie in."""
+        """Select the partitions of these files."""
         by_spec: dict[int, dict[tuple[object, ...], tuple[Any, ...]]] = {}
         for file in files:
             by_spec.setdefault(file.partition_spec_id, {})[partition_key(file.partition)] = (
@@ -144,7 +144,7 @@ class Partitions:
         return manifest.partition_spec_id in self.by_spec
 
     def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:
-        """Return which entries are of one of the partitions."""
+        """Return which entries are in one of the partitions."""
         spec_id = manifest.partition_spec_id
         tuples = self.by_spec[spec_id]
         fields = tuple_type(self.base, spec_id).fields
@@ -179,9 +179,9 @@ class Everything:
 class MatchingRows:
     """Files whose rows all match a predicate.
 
-    Decided by the partition, then by statistics (Java: ManifestFilterManager). A data file of
-    which only some rows may match is a ValidationException naming it; a delete file of that kind
-    is kept, since the rows that it deletes need not be gone.
+    Decides by the partition, then by statistics (Java: ManifestFilterManager). A data file with
+    only some rows that may match is a ValidationException, which names it. Such a delete file is
+    kept: the rows that it deletes may remain.
     """
 
     base: TableMetadata
@@ -201,8 +201,8 @@ class MatchingRows:
             path = entries.column("file_path")[int(np.flatnonzero(partly)[0])].as_py()
             raise ValidationException(
                 f"File {path} may hold rows that match {self.text} and others that don't, so it "
-                "can't be removed as a whole; allow it to be rewritten or choose a predicate along "
-                "the partitions"
+                "can't be removed as a whole; allow a rewrite or use a predicate on partition "
+                "columns"
             )
         return must
 
@@ -210,7 +210,7 @@ class MatchingRows:
 def row_matches(
     base: TableMetadata, manifest: ManifestFile, entries: pa.Table, bound: Bound
 ) -> tuple[Mask, Mask]:
-    """Return which entries may hold matching rows, and which hold nothing else."""
+    """Return which entries may have matching rows, and which have nothing else."""
     rows = entries.num_rows
     may, must = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
     if not rows:

@@ -35,13 +35,14 @@ _ADD_DATA = (Operation.APPEND, Operation.OVERWRITE, Operation.REPLACE)
 
 
 class ReplaceDeletes:
-    """Replace delete files (`removed`, as their manifest entries, and others); no row changes.
+    """Replace delete files (`removed`: their manifest entries, and others); no row changes.
 
-    `sequence_numbers` gives new files, by key, the data sequence number of what they replace;
-    the others take the commit's own. Where equality deletes go, a data file in their scope with
-    a smaller data sequence number that was added since `planned_on` is a ValidationException: a
-    compaction may add one, and its rows would come back. So is a deletion vector of a data file
-    that another commit gave one since, or removed.
+    `sequence_numbers` maps the key of a new file to the data sequence number of the files that it
+    replaces; other files get the commit's number. These are a ValidationException:
+
+    - A data file in the scope of a removed equality delete, added since `planned_on` with a smaller
+      data sequence number. A compaction can add one, and deleted rows would come back.
+    - A deletion vector of a data file that another commit gave a vector since, or removed.
     """
 
     def __init__(
@@ -67,9 +68,10 @@ class ReplaceDeletes:
         self._change = FileChange(branch, snapshot_properties)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Refuse older rows in the scope of an equality delete that is to go, and other vectors.
+        """Refuse older rows in the scope of a removed equality delete, and other vectors.
 
-        And a branch that was rolled back: there data files may be live again whose deletes go.
+        Also refuse a branch that was rolled back: data files may be live again whose deletes are
+        removed.
         """
         if not self._removed and not any(file.is_vector for file in self._added):
             return
@@ -109,7 +111,7 @@ class ReplaceDeletes:
         return self._change.prepare(base, io, changes)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._change.clean_up(io, committed)
 
 
@@ -118,7 +120,7 @@ def _partition(file: DataFile) -> tuple[int, tuple[object, ...]]:
 
 
 def _added_data(history: History) -> Iterator[tuple[DataFile, int]]:
-    """Yield data files that were added, with their data sequence numbers; of a few commits."""
+    """Yield the data files that were added, with their data sequence numbers; of few commits."""
     for manifest, entries in history.changed_entries(
         ManifestContent.DATA, ManifestEntryStatus.ADDED, _ADD_DATA
     ):

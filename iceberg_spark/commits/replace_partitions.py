@@ -27,10 +27,10 @@ from iceberg_spark.spec.summary import REPLACE_PARTITIONS
 
 
 class ReplacePartitions:
-    """Dynamic partition overwrite: data and delete files of the new files' partitions go.
+    """Dynamic partition overwrite: replace data and delete files of the new files' partitions.
 
-    Files of other specs stay, unless the new files' spec is unpartitioned: then every file of the
-    table goes. With `planned`, commits to what is replaced since then are conflicts.
+    Files of other specs stay, unless the spec of the new files is unpartitioned. Then all files of
+    the table are replaced. With `planned`, later commits to the replaced partitions are conflicts.
     """
 
     def __init__(
@@ -89,5 +89,5 @@ class ReplacePartitions:
         return self._change.prepare(base, io, changes)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._change.clean_up(io, committed)

@@ -1,4 +1,4 @@
-"""Replace a table under its name, its history kept (Java: TableMetadata.buildReplacement)."""
+"""Replace a table under its name and keep its history (Java: TableMetadata.buildReplacement)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from iceberg_spark.spec.updates import (
 
 
 class ReplaceTable:
-    """Give a table other columns, partitioning, order and properties, and no rows on main.
+    """Give a table new columns, partitioning, order and properties, and no rows on main.
 
-    Columns of the same full name keep their ids, properties that are not given stay, and so do
-    snapshots, branches and tags; new files go to `location`, if given. Another commit that changed
-    the definition since `planned_on` is a ValidationException; one that changed rows only is
-    replaced, as Java does.
+    Columns with the same full name keep their ids. Properties that are not set again stay, and so
+    do snapshots, branches and tags. New files are written to `location`, if it is set. If another
+    commit changed the definition since `planned_on`, it is a ValidationException. Rows that another
+    commit changed are replaced, as in Java.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ReplaceTable:
         )
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
-        """Refuse a table whose columns or partitioning have changed since."""
+        """Raise ValidationException if columns or partitioning have changed since."""
         if _definition(base) != self._planned:
             raise ValidationException(
                 f"{base.location} got other columns or another partitioning by another commit "
@@ -70,7 +70,7 @@ class ReplaceTable:
             )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
-        """Return the updates that define the table again. Raises InvalidSchemaError."""
+        """Return the updates that redefine the table. Raises InvalidSchemaError."""
         properties = dict(self._properties)
         updates: list[TableUpdate] = []
         if FORMAT_VERSION in properties:
@@ -97,7 +97,7 @@ class ReplaceTable:
         return ActionCommit(tuple(updates))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""
 
 
 def _definition(metadata: TableMetadata) -> tuple[int, int, int, int]:
@@ -110,7 +110,7 @@ def _definition(metadata: TableMetadata) -> tuple[int, int, int, int]:
 
 
 def _with_known_ids(spec: PartitionSpec, base: TableMetadata) -> PartitionSpec:
-    """Give fields the ids that equal ones of the table's specs have, others new ones.
+    """Give fields the ids of equal fields in the table's specs, other fields new ids.
 
     Source: Java's TableMetadata.reassignPartitionIds.
     """
@@ -133,7 +133,7 @@ def _with_known_ids(spec: PartitionSpec, base: TableMetadata) -> PartitionSpec:
 
 
 def _behind_former_fields(spec: PartitionSpec, base: TableMetadata) -> PartitionSpec:
-    """Return a spec of version 1: every field of the table's stays in its place, maybe as void."""
+    """Return a spec of version 1: all earlier fields keep their positions, some of them as void."""
     new = {(part.source_ids, str(part.transform)): part for part in spec.fields}
     names = {part.name for part in spec.fields}
     fields: list[PartitionField] = []

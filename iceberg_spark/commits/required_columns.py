@@ -1,4 +1,4 @@
-"""Rows that were written for a former schema, and the columns that a table requires now."""
+"""Rows written for an earlier schema, and the columns that the table requires now."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from iceberg_spark.spec.types import NestedField
 class RequireNoOtherColumns:
     """Refuse a table that requires columns which rows of `planned` may lack.
 
-    For changes whose files were written by a schema that may be older than the first base of
-    their commit: Spark writes a frame for minutes before its driver commits.
+    For changes whose files may have been written with an older schema than the first base of their
+    commit: Spark writes a DataFrame for minutes before its driver commits.
     """
 
     __slots__ = ("planned",)
@@ -23,7 +23,7 @@ class RequireNoOtherColumns:
         self.planned = planned
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Nothing to add: `prepare` sees the schema that earlier actions leave."""
+        """Check nothing: `prepare` sees the schema that earlier actions leave."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (a check)
         """Change nothing. Raises ValidationException."""
@@ -31,13 +31,13 @@ class RequireNoOtherColumns:
         return ActionCommit(())
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""
 
 
 def check_required_columns(base: TableMetadata, planned: Schema) -> None:
     """Refuse rows of a planned schema for a base that requires columns which they may lack.
 
-    Raises ValidationException naming the column.
+    Raises ValidationException, which names the column.
     """
     schema = base.schema
     if planned == schema:
@@ -45,7 +45,7 @@ def check_required_columns(base: TableMetadata, planned: Schema) -> None:
     for field_id in schema.field_ids:
         parent = schema.parent_id(field_id)
         if parent is not None and planned.get(parent) is None:
-            continue  # the parent decides: an optional new struct may have required fields
+            continue  # the parent decides: an optional new struct can have required fields
         if _may_be_missing(schema.find_field(field_id), planned.get(field_id)):
             raise ValidationException(
                 f"Column '{schema.find_column_name(field_id)}' of {base.location} is required "
@@ -55,7 +55,7 @@ def check_required_columns(base: TableMetadata, planned: Schema) -> None:
 
 
 def _may_be_missing(column: NestedField, before: NestedField | None) -> bool:
-    """Return whether rows for a former schema may have no value in a column that needs one."""
+    """Return whether rows for an earlier schema may lack a value of a column that requires one."""
     if not column.required:
         return False
     return not before.required if before is not None else column.initial_default is None

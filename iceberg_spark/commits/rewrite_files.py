@@ -1,4 +1,4 @@
-"""Replace files by others that hold the same rows (Java: RewriteFiles)."""
+"""Replace files by others with the same rows (Java: RewriteFiles)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from iceberg_spark.spec.snapshot import Operation
 class RewriteFiles:
     """Replace data and delete files; the table's rows stay the same.
 
-    `data_sequence_number` is that of the snapshot that the new data files' rows were read from:
-    equality deletes committed since then still apply to them (specification: "Sequence Number
-    Inheritance"). `planned_on` is that snapshot's id: deletes committed since then for a replaced
-    file, equality deletes only without such a number, are a ValidationException.
+    `data_sequence_number` is the number of the snapshot that the rows were read from. Equality
+    deletes committed since then still apply to the new files (specification: "Sequence Number
+    Inheritance"). `planned_on` is the id of that snapshot. Deletes committed since then for a
+    replaced file are a ValidationException; equality deletes only if there is no
+    `data_sequence_number`.
     """
 
     def __init__(
@@ -70,5 +71,5 @@ class RewriteFiles:
         return self._change.prepare(base, io, changes)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._change.clean_up(io, committed)

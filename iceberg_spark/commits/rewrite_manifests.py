@@ -1,4 +1,4 @@
-"""Rewrite manifests, sorted by partition and of an even size; no file is added or removed.
+"""Rewrite manifests sorted by partition and evenly sized; no file is added or removed.
 
 Source: Java's RewriteManifestsSparkAction and BaseRewriteManifests. Each entry keeps its snapshot
 id, its sequence numbers and its first row id.
@@ -40,29 +40,29 @@ from iceberg_spark.spec.snapshot import Operation
 Table: TypeAlias = Any  # pyarrow ships no types
 
 _SAMPLED_ENTRIES = 2_000
-_UNCACHED = ManifestCache(0)  # each manifest is read once, and whole
+_UNCACHED = ManifestCache(0)  # each manifest is read once, with all columns
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """Manifests that went, and what holds their entries now."""
+    """The replaced manifests and the manifests that have their entries now."""
 
     before: tuple[ManifestFile, ...] = ()
     after: tuple[ManifestFile, ...] = ()
 
     def fits(self, manifests: Sequence[ManifestFile]) -> bool:
-        """Return whether all that went is still there, read as it was."""
+        """Return whether all replaced manifests are still there with the same inherited values."""
         return {manifest.version for manifest in self.before} <= {
             manifest.version for manifest in manifests
         }
 
 
 class RewriteManifests:
-    """Rewrite the manifests of one partition spec, of data and of deletes, sorted by partition.
+    """Rewrite the data and delete manifests of one partition spec, sorted by partition.
 
-    `spec_id` is the table's own without it, `sort_by` names fields of the spec, all of them without
-    it. A retry keeps what it wrote where only other manifests came; else it starts again. Memory:
-    the entries of the manifests of one content, 1 to 2 KB a file with statistics.
+    `spec_id` defaults to the table's default spec, `sort_by` to all fields of the spec. A retry
+    reuses its manifests if only new manifests were added; otherwise it starts again. Memory holds
+    the entries of the manifests of one content, 1 to 2 KB for a file with statistics.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class RewriteManifests:
 
     @property
     def result(self) -> Rewritten:
-        """What the last try rewrote."""
+        """The manifests that the last attempt rewrote."""
         done = [self._done[content] for content in sorted(self._done)]
         return Rewritten(
             tuple(manifest for rewritten in done for manifest in rewritten.before),
@@ -87,10 +87,10 @@ class RewriteManifests:
         )
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Nothing conflicts: a try works on the manifests that are there."""
+        """Check nothing: each attempt rewrites the manifests of its base."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
-        """Return the updates that replace manifests; none where nothing is worth it.
+        """Return the updates that replace manifests; none if no manifest is worth it.
 
         Raises InvalidInputError for an unknown spec or field.
         """
@@ -116,7 +116,7 @@ class RewriteManifests:
         )
 
     def _use_for(self, base: TableMetadata, io: FileIO) -> None:
-        """Drop the manifests of an earlier try if a base has another form."""
+        """Drop the manifests of an earlier attempt if the base needs another form."""
         form = ManifestForm.of(base)
         if form != self._form:
             self._producer.drop(io, self.result.after)
@@ -131,7 +131,7 @@ class RewriteManifests:
         chosen: Sequence[ManifestFile],
         keys: Sequence[int],
     ) -> Rewritten:
-        """Return the manifests of a content before and after, of an earlier try if they fit."""
+        """Return a content's manifests before and after, of an earlier attempt if they fit."""
         done = self._done.get(content)
         if done is not None and done.before and done.fits(chosen):
             return done
@@ -153,9 +153,9 @@ class RewriteManifests:
         return rewritten
 
     def _estimated_bytes(self, base: TableMetadata, entries: Table, like: ManifestFile) -> int:
-        """Return the bytes of all entries in one manifest, by those of the first ones.
+        """Estimate the size of one manifest with all entries from the sizes of the first entries.
 
-        Small manifests are longer in all: each has a header with the schema.
+        The total size of small manifests is larger: each has a header with the schema.
         """
         sample = entries.slice(0, _SAMPLED_ENTRIES)
         spec_id, content = like.partition_spec_id, like.content
@@ -170,12 +170,12 @@ class RewriteManifests:
         return write_entries(self._producer, base, io, entries, spec_id, content)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._producer.clean_up(io, committed)
 
 
 def _keys(base: TableMetadata, spec_id: int, sort_by: Sequence[str]) -> tuple[int, ...]:
-    """Return the places in the partition tuple to sort by."""
+    """Return the positions in the partition tuple to sort by."""
     spec = base.partition_specs.get(spec_id)
     if spec is None:
         spec_ids = ", ".join(str(number) for number in base.partition_specs)
@@ -203,7 +203,7 @@ def _live_entries(io: FileIO, base: TableMetadata, manifests: Sequence[ManifestF
 
 
 def _sorted(entries: Table, keys: Sequence[int]) -> Table:
-    """Sort entries by fields of their partitions, nulls first, as Spark does; else as they lie."""
+    """Sort entries by partition fields, nulls first, as Spark does; equal ones keep their order."""
     if not keys or not entries.num_rows:
         return entries
     children = struct_children(concat(entries.column("partition")))
@@ -222,7 +222,7 @@ def _sortable(values: Any) -> Any:
 
 
 def _parts(entries: Table, count: int) -> Iterator[Table]:
-    """Yield runs of entries, equal but for one."""
+    """Yield runs of entries whose lengths differ by at most one."""
     rows = entries.num_rows
     for index in range(count):
         start, end = rows * index // count, rows * (index + 1) // count
@@ -231,7 +231,7 @@ def _parts(entries: Table, count: int) -> Iterator[Table]:
 
 
 def _check_counts(done: Rewritten) -> None:
-    """Refuse to land when a file was lost or doubled on the way (as Java does)."""
+    """Raise if a file was lost or duplicated by the rewrite (as Java does)."""
     before, after = (
         sum(
             (manifest.added_files_count or 0) + (manifest.existing_files_count or 0)

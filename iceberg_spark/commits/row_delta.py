@@ -25,17 +25,17 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation, Snapshot
 
 _ONLY_DELETED = (Operation.DELETE, Operation.REPLACE)
-"""Operations after which no row is new that a delete would have had to look at."""
+"""Operations that add no row which a delete would have to check."""
 
 
 class RowDelta:
     """Add rows and deletes in one snapshot; needs format-version 2.
 
-    `referenced` are the data files that new position deletes point to: they must still be there
-    (a delete operation may have removed them where `allow_deleted` says so). `remove_data` and
-    `remove_deletes` are files that the added ones replace. `planned` says since when and how
-    strictly conflicts with other commits are looked for. With `merge_vectors` a change goes with
-    commits that only deleted rows of the same files since.
+    `referenced` are the data files that new position deletes point to. They must still exist,
+    except those that a delete operation removed if `allow_deleted` is set. `remove_data` and
+    `remove_deletes` are files that the added ones replace. `planned` sets since when and how
+    strictly conflicts are checked. With `merge_vectors`, the change is compatible with commits
+    since that only deleted rows of the same files.
     """
 
     def __init__(  # noqa: PLR0913 (a change has that many parts)
@@ -70,7 +70,7 @@ class RowDelta:
         self._first_head: Snapshot | None = None
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Refuse what was committed since and concerns the rows that the change read."""
+        """Refuse commits since the plan that concern the rows that the change read."""
         planned = self._planned
         if planned is None:
             return
@@ -124,11 +124,12 @@ class RowDelta:
         return self._change.prepare(base, io, changes)
 
     def _check_row_ids(self, base: TableMetadata) -> None:
-        """Refuse updated rows whose row ids are not those that the change read.
+        """Refuse updated rows whose row ids differ from those that the change read.
 
-        The first try sees the head that the change was planned on. Row ids change afterwards if
-        that head had none (the table was upgraded to version 3 and another commit assigned them),
-        or if an earlier change of the same transaction made it, which takes other ids at each try.
+        The first attempt sees the head that the change was planned on. Row ids change afterwards in
+        two cases. The head had none: the table was upgraded to version 3 and another commit
+        assigned them. Or an earlier change of the same transaction created the head, and gets other
+        ids at each attempt.
         """
         head = self._change.producer.parent(base)
         if self._first_head is None:
@@ -151,6 +152,6 @@ class RowDelta:
         return Operation.DELETE if only_deletes else Operation.OVERWRITE
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests, lists and merged vectors that the committed snapshot does not use."""
+        """Remove unused files: manifests, manifest lists and merged vectors."""
         self._change.clean_up(io, committed)
         self._vectors.clean_up(io, self._deletes, committed)

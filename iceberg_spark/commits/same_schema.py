@@ -1,4 +1,4 @@
-"""A change that lands with one schema alone: names of its rows were found in that."""
+"""A change that requires the schema in which the names of its rows were resolved."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from iceberg_spark.spec.requirements import AssertCurrentSchemaId
 
 
 class SameSchema:
-    """Refuse a table whose schema is another than the one that a change was planned on.
+    """Refuse a table with another schema than the one that a change was planned on.
 
-    For changes that are planned without a look at the newest version: a column that was renamed
-    or created again since would get values of another. A server is asked to look, too.
+    For changes planned without loading the newest version: a column that was renamed or created
+    again since would get the values of another column. A server checks this requirement as well.
     """
 
     __slots__ = ("schema_id",)
@@ -22,15 +22,15 @@ class SameSchema:
         self.schema_id = schema_id
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
-        """Raise InvalidSchemaError where the schema is another."""
+        """Raise InvalidSchemaError if the schema differs."""
         if base.current_schema_id != self.schema_id:
             raise InvalidSchemaError(
                 f"{base.location} got other columns meanwhile: plan the change again"
             )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (a check)
-        """Change nothing, and ask for this schema."""
+        """Change nothing, and require this schema."""
         return ActionCommit((), (AssertCurrentSchemaId(self.schema_id),))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""

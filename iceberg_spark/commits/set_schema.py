@@ -1,4 +1,4 @@
-"""Give a table another current schema (Java: SchemaUpdate)."""
+"""Change a table's current schema (Java: SchemaUpdate)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from iceberg_spark.spec.updates import (
 
 
 class SetSchema:
-    """Make a schema current that was derived from the one of `planned_on`.
+    """Make a schema current that was derived from the schema of `planned_on`.
 
-    Another commit that changed the schema or gave column ids since then is a ValidationException:
-    ids might be given twice (specification: "Commit Conflict Resolution and Retry"). A schema
-    that is current already changes nothing. The name mapping and properties of single columns
-    follow the columns. `before` is what the schema was derived from, where that is not the one of
-    `planned_on` but what earlier changes of the same transaction made of it.
+    If another commit changed the schema or assigned column ids since, it is a ValidationException:
+    ids might be assigned twice (specification: "Commit Conflict Resolution and Retry"). A schema
+    that is current already changes nothing. The name mapping and column properties follow the
+    columns. `before` is the schema that earlier changes of the same transaction produced, if there
+    are any.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SetSchema:
         self._last_column_id = planned_on.last_column_id
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
-        """Refuse a table whose schema has changed since."""
+        """Raise ValidationException if the schema has changed since."""
         current = (base.current_schema_id, base.last_column_id)
         if current != (self._schema_id, self._last_column_id):
             raise ValidationException(
@@ -50,8 +50,9 @@ class SetSchema:
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
         """Return the updates that set the schema.
 
-        Raises InvalidSchemaError for a deleted column that partitions or orders the table, and for
-        a date that is to become a timestamp where a partition field would get other values.
+        Raises:
+            InvalidSchemaError: a deleted column partitions or orders the table, or a promotion from
+                date to timestamp would change the values of a partition field.
         """
         schema, before = self._schema, base.schema
         same = schema.fields == before.fields
@@ -78,7 +79,7 @@ class SetSchema:
         return ActionCommit(tuple(updates))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""
 
 
 def _check_sources(base: TableMetadata, schema: Schema) -> None:
@@ -105,10 +106,10 @@ def _check_source(
 
 
 def _check_promotions(base: TableMetadata, schema: Schema) -> None:
-    """Keep partition values what they are (specification, "Schema Evolution").
+    """Refuse a promotion that changes partition values (specification, "Schema Evolution").
 
     A date and the timestamp of its midnight have the same year, month and day, but not the same
-    hash; numbers have the same values and hashes in their wider types.
+    hash. Numbers have the same values and hashes in their wider types.
     """
     for part in (part for spec in base.partition_specs.values() for part in spec.fields):
         before, after = base.schema.get(part.source_id), schema.get(part.source_id)

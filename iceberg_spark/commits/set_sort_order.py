@@ -1,4 +1,4 @@
-"""Give a table another sort order (Java: BaseReplaceSortOrder)."""
+"""Change a table's sort order (Java: BaseReplaceSortOrder)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from iceberg_spark.spec.updates import AddSortOrder, SetDefaultSortOrder
 
 
 class SetSortOrder:
-    """Make a sort order the table's default; the last one to set it wins.
+    """Make a sort order the table's default; the last commit wins.
 
-    An order that the table has already is not added again.
+    Does not add an order that the table has already.
     """
 
     def __init__(self, order: SortOrder) -> None:
         self._order = order
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """The last one to set an order wins: nothing conflicts."""
+        """Check nothing: the last commit wins."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
         """Return the updates that set the order."""
         return ActionCommit((AddSortOrder(self._order), SetDefaultSortOrder()))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""

@@ -1,4 +1,4 @@
-"""Give a table another partition spec (Java: BaseUpdatePartitionSpec)."""
+"""Change a table's partition spec (Java: BaseUpdatePartitionSpec)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from iceberg_spark.spec.updates import AddPartitionSpec, SetDefaultSpec
 
 
 class SetSpec:
-    """Add a spec that was derived from the default one, and make it the default unless told not to.
+    """Add a spec derived from the default one, and make it the default unless disabled.
 
-    Another commit that changed the default spec or gave partition field ids since `planned_on` is
-    a ValidationException: ids might be given twice. `before` is the spec that it was derived
-    from, as earlier changes of the same transaction left it. A spec that the table has already
-    is not added again.
+    If another commit changed the default spec or assigned partition field ids since `planned_on`,
+    it is a ValidationException: ids might be assigned twice. `before` is the spec as earlier
+    changes of the same transaction left it. Does not add a spec that the table has already.
     """
 
     def __init__(
@@ -34,7 +33,7 @@ class SetSpec:
         self._last_partition_id = planned_on.last_partition_id
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
-        """Refuse a table whose partitioning has changed since."""
+        """Raise ValidationException if the partitioning has changed since."""
         current = (base.default_spec_id, base.last_partition_id)
         if current != (self._spec_id, self._last_partition_id):
             raise ValidationException(
@@ -54,4 +53,4 @@ class SetSpec:
         return ActionCommit((added, SetDefaultSpec()) if self._default else (added,))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""

@@ -1,4 +1,4 @@
-"""Make a file the statistics of a snapshot (Java: SetStatistics, SetPartitionStatistics)."""
+"""Set the statistics file of a snapshot (Java: SetStatistics, SetPartitionStatistics)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from iceberg_spark.spec.updates import SetPartitionStatistics, SetStatistics
 
 
 class SetSnapshotStatistics:
-    """Set a snapshot's statistics file (a JSON object of the metadata), in place of an earlier one.
+    """Set or replace a snapshot's statistics file (a JSON object of the metadata).
 
-    With `by_partition` it is a file of partition statistics. The last one to set it wins.
+    With `by_partition`, the file has partition statistics. The last commit wins.
     """
 
     def __init__(self, file: Mapping[str, Any], *, by_partition: bool = False) -> None:
@@ -23,16 +23,16 @@ class SetSnapshotStatistics:
         self._by_partition = by_partition
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (needs none)
-        """Refuse statistics of a snapshot that has expired. Raises ValidationException."""
+        """Raise ValidationException if the snapshot has expired."""
         if self._file["snapshot-id"] not in base.snapshots:
             raise ValidationException(
                 f"Snapshot {self._file['snapshot-id']} has expired while its statistics were made"
             )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
-        """Return the update that sets it."""
+        """Return the update that sets the file."""
         kind = SetPartitionStatistics if self._by_partition else SetStatistics
         return ActionCommit((kind(self._file),))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written by the action itself."""
+        """Remove nothing: the action itself writes no files."""

@@ -1,4 +1,4 @@
-"""Say where new files of a table go from now on (Java: SetLocation)."""
+"""Change the location of a table's new files (Java: SetLocation)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from iceberg_spark.spec.updates import SetLocation
 
 
 class SetTableLocation:
-    """Give a table another location; files that are there stay where they are.
+    """Change a table's location; existing files stay where they are.
 
-    The last one to set it wins.
+    The last commit wins.
     """
 
     def __init__(self, location: str) -> None:
         self._location = location
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """The last one to set a location wins: nothing conflicts."""
+        """Check nothing: the last commit wins."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
         """Return the update that sets the location."""
         return ActionCommit((SetLocation(self._location),))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""

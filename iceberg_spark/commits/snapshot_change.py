@@ -1,4 +1,4 @@
-"""The mechanism of every snapshot that adds and removes files; the actions are its policies."""
+"""The mechanism of all snapshots that add and remove files; the actions are its policies."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Removed = Sequence[DataFile]
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """What one try is to do: files in, files out, and how the snapshot is called.
+    """What one attempt does: added files, removed files, and the operation of the snapshot.
 
-    `check` sees the removed files before anything is listed; `operation` names the snapshot by
-    them. A `data_sequence_number` is for data files whose rows are older than they are,
-    `delete_sequence_numbers` (by key) for delete files that replace older ones. A data file that
-    goes takes its deletion vector along, whatever `deletes` selects, and where data files go, so do
-    delete files that are older than all that stay.
+    `check` gets the removed files before anything is written; `operation` derives the operation
+    from them. `data_sequence_number` is for data files whose rows are older than the files,
+    `delete_sequence_numbers` (by key) for delete files that replace older ones. A removed data file
+    takes its deletion vector along, whatever `deletes` selects. If data files are removed, so are
+    delete files that are older than all remaining data files.
     """
 
     added: Sequence[DataFile]
@@ -48,7 +48,7 @@ class FileChanges:
 
 
 class FileChange:
-    """A snapshot in the making with what its tries wrote, for the next try to use again."""
+    """An unfinished snapshot with the files of its attempts, for reuse by the next one."""
 
     __slots__ = ("_written", "producer")
 
@@ -63,9 +63,9 @@ class FileChange:
         self._written = WrittenManifests()
 
     def prepare(self, base: TableMetadata, io: FileIO, changes: FileChanges) -> ActionCommit:
-        """Return the updates of the change; none when it adds and removes nothing."""
+        """Return the updates of the change; none if it adds and removes nothing."""
         earlier = self.producer.parent_manifests(base, io)
-        check_new_files(base, changes.added)  # at each try: the table may have been upgraded
+        check_new_files(base, changes.added)  # at each attempt: the table may have been upgraded
         self._written.use_for(base)
         if changes.has_new_rows:
             self._written.check_required_columns(base)
@@ -138,18 +138,18 @@ class FileChange:
         return merge_manifests(self.producer, base, io, every, self._written.merged)
 
     def add_others(self) -> None:
-        """Have the next try list other new files than the last one did."""
+        """Make the next attempt list other new files than the last one."""
         self._written.added = None
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self.producer.clean_up(io, committed)
 
 
 def _least_number(
     base: TableMetadata, manifests: Iterable[ManifestFile], changes: FileChanges
 ) -> int:
-    """Return a number that no data file's data sequence number will be below."""
+    """Return a lower bound of the data sequence numbers of all data files."""
     numbers = [
         base.last_sequence_number
         if manifest.min_sequence_number is None
@@ -159,7 +159,7 @@ def _least_number(
     ]
     if changes.has_new_rows:
         of_commit = base.last_sequence_number
-        number = changes.data_sequence_number  # 0 is one: of files that version 1 had
+        number = changes.data_sequence_number  # 0 is a valid number: files of version 1 have it
         numbers.append(of_commit if number is None else number)
     return min([base.last_sequence_number, *numbers])
 

@@ -1,8 +1,8 @@
-"""One snapshot in the making, kept over the retries of its commit (Java: SnapshotProducer).
+"""One unfinished snapshot, kept over the retries of its commit (Java: SnapshotProducer).
 
-It has one id and one uuid from the first try on, so that manifests written for an older base can
-be used again: their entries inherit the sequence number from the manifest list, and only that is
-rewritten (specification: "Sequence Number Inheritance").
+It has the same id and uuid at all attempts, so that manifests written for an older base can be
+reused. Their entries inherit the sequence number from the manifest list, and only this list is
+written again (specification: "Sequence Number Inheritance").
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ _LARGEST_ID = (1 << 63) - 1
 
 
 class SnapshotProducer:
-    """Makes the snapshot of one action, on a branch, with extra summary properties.
+    """Produces the snapshot of one action, on a branch, with extra summary properties.
 
-    With `creates_branch` the branch may be missing, and starts with this snapshot.
+    With `creates_branch`, a missing branch is created by this snapshot.
     """
 
     __slots__ = (
@@ -106,10 +106,10 @@ class SnapshotProducer:
         self._read: tuple[Snapshot, tuple[ManifestFile, ...]] | None = None
 
     def snapshot_id(self, base: TableMetadata) -> int:
-        """Return the snapshot's id, the same at each try (specification: "Assignment of ...").
+        """Return the snapshot's id, the same at each attempt (specification: "Assignment of ...").
 
-        By it a commit is found again whose answer was lost: a later try never takes another one.
-        Threads that write manifests of one commit get the same.
+        The id identifies a commit whose response was lost. Threads that write manifests of one
+        commit use the same id.
         """
         with self._drawing:
             if self._snapshot_id is None:
@@ -144,7 +144,7 @@ class SnapshotProducer:
         return base.branch_head(self.branch)
 
     def committed_head(self, base: TableMetadata) -> Snapshot | None:
-        """Return the branch's head, None where this very commit makes the branch."""
+        """Return the branch's head, None if this commit creates the branch."""
         return self.parent(base) if self.branch in base.refs else base.branch_head(self.branch)
 
     def parent_manifests(self, base: TableMetadata, io: FileIO) -> tuple[ManifestFile, ...]:
@@ -152,14 +152,14 @@ class SnapshotProducer:
         head = self.parent(base)
         if head is None:
             return ()
-        # By the whole snapshot: an earlier action of the same transaction makes one with the same
-        # id and another manifest list at each try.
+        # Keyed by the whole snapshot: an earlier action of the same transaction creates a snapshot
+        # with the same id and another manifest list at each attempt.
         if self._read is None or self._read[0] != head:
             self._read = head, tuple(read_manifest_list(io, head, base))
         return self._read[1]
 
     def new_manifest_path(self, base: TableMetadata, io: FileIO) -> str:
-        """Return where this commit's next manifest goes; it is removed again if left unused."""
+        """Return the path of this commit's next manifest; it is removed if it stays unused."""
         return self._new_path(base, io, f"{self.commit_uuid}-m{next(self._manifest_numbers)}.avro")
 
     def _new_path(self, base: TableMetadata, io: FileIO, name: str) -> str:
@@ -181,7 +181,7 @@ class SnapshotProducer:
     ) -> ActionCommit:
         """Write the manifest list and return the updates that make the snapshot the branch's head.
 
-        Its summary counts the files `added` and `removed`, with what `summary` has besides.
+        Its summary counts the `added` and `removed` files, and contains `summary`.
         """
         head = self.parent(base)
         snapshot_id = self.snapshot_id(base)
@@ -219,7 +219,7 @@ class SnapshotProducer:
         return ActionCommit((added_snapshot,) if staged else (added_snapshot, moved))
 
     def _is_staged(self, base: TableMetadata) -> bool:
-        """Return whether the snapshot waits for an audit: no branch moves (Java: stageOnly)."""
+        """Return whether the snapshot is staged for an audit: no branch moves (Java: stageOnly)."""
         wap_id = self._properties.get(STAGED_WAP_ID)
         if wap_id is None:
             return False
@@ -236,7 +236,7 @@ class SnapshotProducer:
         return True
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove what was written and isn't used by the committed snapshot."""
+        """Remove the written files that the committed snapshot does not use."""
         used: set[str] = set()
         snapshot = committed.snapshots.get(self._snapshot_id or 0) if committed else None
         if snapshot is not None and snapshot.manifest_list is not None:
@@ -247,7 +247,7 @@ class SnapshotProducer:
         io.delete_many(sorted(unused))
 
     def drop(self, io: FileIO, manifests: Iterable[ManifestFile]) -> None:
-        """Remove manifests of an earlier try that no later one can use."""
+        """Remove manifests of an earlier attempt that no later attempt can use."""
         paths = [
             manifest.manifest_path
             for manifest in manifests
@@ -258,7 +258,7 @@ class SnapshotProducer:
 
 
 def _with_counts(base: TableMetadata, io: FileIO, manifest: ManifestFile) -> ManifestFile:
-    """Return a manifest with the counts that lists of v1 tables may leave out and v2 ones not."""
+    """Return a manifest with counts, which are optional in lists of v1 tables but not of v2."""
     if not base.rules.has_sequence_numbers or manifest.deleted_rows_count is not None:
         return manifest
     return counted(io, manifest, base.partition_specs[manifest.partition_spec_id], base)
@@ -267,9 +267,9 @@ def _with_counts(base: TableMetadata, io: FileIO, manifest: ManifestFile) -> Man
 def _with_row_ids(
     base: TableMetadata, snapshot: Snapshot, manifests: tuple[ManifestFile, ...]
 ) -> tuple[Snapshot, tuple[ManifestFile, ...]]:
-    """Return a snapshot and its manifests with row ids from the base's next one on.
+    """Return a snapshot and its manifests with row ids that start at the base's next row id.
 
-    By the base of each try: another commit may have used ids up meanwhile.
+    The base of each attempt decides: another commit may have used ids since.
     """
     first = base.next_row_id or 0
     assigned = assigned_row_ids(manifests, first)
@@ -282,7 +282,7 @@ def _next_sequence_number(base: TableMetadata) -> int:
 
 
 def _moved(ref: SnapshotRef | None, snapshot_id: int) -> SnapshotRef:
-    """Return the branch pointing elsewhere, its retention kept."""
+    """Return the branch at another snapshot, with its retention."""
     if ref is None:
         return SnapshotRef(snapshot_id, SnapshotRefType.BRANCH)
     return SnapshotRef(
@@ -298,7 +298,7 @@ def _moved(ref: SnapshotRef | None, snapshot_id: int) -> SnapshotRef:
 def _file_counts(
     base: TableMetadata, added: Sequence[DataFile], removed: Sequence[DataFile]
 ) -> dict[str, str]:
-    """Return the summary's counts, by partition too where `write.summary.partition-limit` asks."""
+    """Return the summary's counts, by partition too if `write.summary.partition-limit` is set."""
     limit = int_property(base.properties, WRITE_PARTITION_SUMMARY_LIMIT)
     if limit == 0:
         return changes(added, removed)

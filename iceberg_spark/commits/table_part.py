@@ -1,4 +1,4 @@
-"""What a commit does to one table: its actions, folded over the newest metadata at each try."""
+"""The part of a commit that changes one table: its actions, applied to the newest metadata."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
 
 
 def check_same_table(table: LoadedTable, uuid: str) -> None:
-    """Raise ValidationException where a table is not the one that was planned on."""
+    """Raise ValidationException if a table is not the one that the change was planned on."""
     if table.metadata.table_uuid != uuid:
         raise ValidationException(
             f"{table.identifier} is another table by now, it was dropped and created again "
@@ -28,8 +28,9 @@ def check_same_table(table: LoadedTable, uuid: str) -> None:
 def load_newest(catalog: Catalog, table: LoadedTable) -> LoadedTable:
     """Load the newest version of a table.
 
-    Raises ValidationException if its name belongs to another table by now: the version that was
-    loaded before may be renamed and in use.
+    Raises:
+        ValidationException: the name belongs to another table now. The table that was loaded before
+            may be renamed and in use.
     """
     newest = catalog.load(table.identifier)
     check_same_table(newest, table.metadata.table_uuid)
@@ -38,11 +39,11 @@ def load_newest(catalog: Catalog, table: LoadedTable) -> LoadedTable:
 
 @dataclass(slots=True)
 class TablePart:
-    """One table of a commit: the base of the newest try, and the updates made for it.
+    """One table of a commit: the base of the newest attempt, and the updates made for it.
 
-    `base` is None for a table that the updates `creation` make, together with the actions. All
-    actions of a part that `skips` are one batch of an application: where others commit it first
-    nothing is left to do, and it `was_skipped`.
+    `base` is None for a table that the updates `creation` and the actions create. All actions of a
+    part that `skips` belong to one batch of an application. If another writer commits the batch
+    first, there is nothing to do, and the part `was_skipped`.
     """
 
     identifier: str
@@ -56,7 +57,7 @@ class TablePart:
     was_skipped: bool = False
 
     def prepare(self) -> None:
-        """Fold the actions over the base; without any change there are no updates."""
+        """Apply the actions to the base; returns no updates if nothing changes."""
         self.was_skipped = False
         try:
             self._fold()
@@ -83,7 +84,7 @@ class TablePart:
         self.updates = () if metadata is start and base is not None else updates
 
     def change(self) -> TableChange:
-        """Return what is asked of the catalog."""
+        """Return the change to send to the catalog."""
         base = self.base.metadata if self.base else None
         derived = requirements_for(base, self.updates)
         requirements = dict.fromkeys((*derived, *self.requirements))
@@ -92,7 +93,7 @@ class TablePart:
     def is_in(self, table: LoadedTable) -> bool | None:
         """Return whether a table has this part's snapshots, or was created by it.
 
-        None for changes that leave no such mark.
+        None if the change leaves no such trace.
         """
         uuids = [update.uuid for update in self.updates if isinstance(update, AssignUuid)]
         ids = [

@@ -1,7 +1,7 @@
-"""Partition specs and schemas that no snapshot needs any more (Java: cleanExpiredMetadata).
+"""Partition specs and schemas that no snapshot needs (Java: cleanExpiredMetadata).
 
-Java removes every schema that is not a kept snapshot's own. Here those stay that have fields which
-equality deletes or partition specs may still be about, though the table has dropped them.
+Java removes every schema that is not the schema of a remaining snapshot. Here a schema stays if it
+has dropped fields that equality deletes or partition specs may refer to.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def unused_metadata(
 
 
 def _has_live_deletes(listed: pa.Table) -> bool:
-    """Return whether some manifest may have a delete file; counts are null where not known."""
+    """Return whether a manifest may have a delete file; unknown counts are null."""
     columns = (listed.column(name).to_pylist() for name in _COLUMNS[1:])
     return any(
         content == ManifestContent.DELETES and (added != 0 or existing != 0)
@@ -54,7 +54,7 @@ def _has_live_deletes(listed: pa.Table) -> bool:
 
 
 def _unneeded(base: TableMetadata, used: Collection[int], specs: Collection[int]) -> list[int]:
-    """Return the other schemas, but for those that alone have a source of a partition field."""
+    """Return the other schemas, except those that alone have the source of a partition field."""
     used_schemas = [base.schemas[number] for number in used if number in base.schemas]
     field_ids = {field_id for schema in used_schemas for field_id in schema.field_ids}
     sources = {

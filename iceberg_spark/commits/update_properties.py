@@ -26,7 +26,7 @@ from iceberg_spark.spec.updates import (
 class UpdateProperties:
     """Set and remove properties; `format-version` upgrades the table instead of being stored.
 
-    Can always be applied to newer metadata: the last one to set a property wins.
+    Applies to any newer metadata: the last commit that sets a property wins.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class UpdateProperties:
         check_known_values(stored)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """The last one to set a property wins: nothing conflicts."""
+        """Check nothing: the last commit that sets a property wins."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
         """Return the updates that change the properties."""
@@ -58,7 +58,7 @@ class UpdateProperties:
         return ActionCommit(tuple(updates))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Nothing was written."""
+        """Remove nothing: the action writes no files."""
 
 
 def set_name_mapping(mapping: NameMapping) -> UpdateProperties:

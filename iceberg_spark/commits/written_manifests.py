@@ -1,4 +1,4 @@
-"""The manifests that the tries of one commit write, and which of them a later try can use."""
+"""The manifests that the attempts of one commit write, and which of them a later one can reuse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iceberg_spark.spec.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class ManifestForm:
-    """What a manifest is encoded by: the format version, the schema and the partition specs."""
+    """What the encoding of a manifest depends on: format version, schema and partition specs."""
 
     format_version: int
     schema: Schema
@@ -29,11 +29,11 @@ class ManifestForm:
 
 @dataclass(slots=True)
 class WrittenManifests:
-    """Manifests by what they were written for.
+    """Written manifests by their inputs.
 
-    `filtered_deletes` is by the number below which deletes are needless: a try after others'
-    commits has its own. A manifest of version 1 must not enter a list of version 2, so all are
-    forgotten when the base has another form; `clean_up` removes their files.
+    `filtered_deletes` is keyed by the number below which deletes are not needed; an attempt after
+    other commits has its own. A manifest of version 1 must not be listed by version 2. So all are
+    dropped if the base has another form, and `clean_up` removes their files.
     """
 
     added: tuple[ManifestFile, ...] | None = None
@@ -44,7 +44,7 @@ class WrittenManifests:
     _planned: Schema | None = None
 
     def use_for(self, base: TableMetadata) -> None:
-        """Forget the manifests that do not fit a base."""
+        """Drop the manifests that do not fit a base."""
         form = ManifestForm.of(base)
         if self._form is not None and form != self._form:
             self.added = None
@@ -55,9 +55,9 @@ class WrittenManifests:
         self._planned = self._planned or base.schema
 
     def check_required_columns(self, base: TableMetadata) -> None:
-        """Refuse new rows for a base that requires columns which they were written without.
+        """Refuse new rows for a base that requires columns which they lack.
 
-        The rows were written for the schema of the first try. Raises ValidationException.
+        The rows were written for the schema of the first attempt. Raises ValidationException.
         """
         if self._planned is not None:
             check_required_columns(base, self._planned)
