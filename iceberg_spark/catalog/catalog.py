@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from iceberg_spark.errors import NotFoundError, UnsupportedError
+from iceberg_spark.errors import NoSuchNamespaceError, NotFoundError, UnsupportedError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.requirements import TableRequirement
@@ -18,21 +18,21 @@ Name: TypeAlias = tuple[str, ...]
 
 
 class Reporter(Protocol):
-    """Takes reports about one table, and neither waits nor fails."""
+    """Takes reports about one table; never waits and never fails."""
 
     def take(self, report: Mapping[str, Any]) -> None:
-        """Take a report: JSON of the REST specification, without the table's name."""
+        """Accept a report: JSON of the REST specification, without the table's name."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedTable:
-    """Metadata as loaded from, or just committed to, a catalog.
+    """Metadata that a catalog loaded or has just committed.
 
     `identifier` is what the catalog calls the table (a location for file-system tables). `io` is
-    the storage of this table's files, which a catalog may give for each table. `digest` is that of
-    the metadata file's bytes, where the name alone does not prove that it is the same. With
-    `given_by_catalog` the metadata came from the catalog itself, and nobody need read its file.
+    the storage of the table's files, which a catalog may give for each table. `digest` identifies
+    the bytes of the metadata file if its name alone does not. With `given_by_catalog`, the metadata
+    came from the catalog itself, so that its file need not be read.
     """
 
     identifier: str
@@ -41,17 +41,17 @@ class LoadedTable:
     io: FileIO = field(repr=False, compare=False)
     digest: bytes | None = field(default=None, repr=False)
     tag: str = field(default="", repr=False, compare=False)
-    """What the store tells the metadata file's bytes by (`FileInfo.tag`)."""
+    """The store's tag for the bytes of the metadata file (`FileInfo.tag`)."""
     given_by_catalog: bool = False
     reporter: Reporter | None = field(default=None, repr=False, compare=False)
-    """Who wants to know what is read of the table and committed to it."""
+    """Receives reports of scans and commits of the table."""
     recorded_location: str = ""
-    """The table's location by its catalog, where its name and its metadata file do not show it."""
+    """The table's location by its catalog, if its name and its metadata file do not show it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeTable:
-    """A table as it was made, before anybody changed it: empty, and its files are its metadata."""
+    """A table as it was created, before any change: empty, its only files are its metadata."""
 
     uuid: str
     metadata_location: str
@@ -59,10 +59,10 @@ class MadeTable:
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """A table that is about to be created: the updates that make it, and storage for its files.
+    """A table to create: the updates that create it, and storage for its files.
 
-    A server that prepares no tables has made it already (`table`): what follows is a commit to it.
-    `ours` is set where nobody else can have made that one, so that it may be dropped again.
+    A server that cannot stage tables has created it already (`table`): the commit changes that
+    table. `ours` is set if nobody else can have created it, so that it may be dropped again.
     """
 
     updates: tuple[TableUpdate, ...]
@@ -72,7 +72,7 @@ class NewTable:
 
     @property
     def location(self) -> str:
-        """Where it goes."""
+        """The location of the new table."""
         return next(update.location for update in self.updates if isinstance(update, SetLocation))
 
 
@@ -82,7 +82,7 @@ Creation: TypeAlias = Callable[[str], tuple[TableUpdate, ...]]
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """What a commit asks of one table; `base` is what it was planned on, None creates it."""
+    """The change of one table in a commit. `base` is what it was planned on, None creates it."""
 
     identifier: str
     requirements: tuple[TableRequirement, ...]
@@ -100,29 +100,31 @@ class Catalog(Protocol):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What it was made from (may hold secrets: never print)."""
+        """The properties that created it. They may hold secrets: never print them."""
         ...
 
     @property
     def namespaces(self) -> Namespaces | None:
-        """The list of its tables; None where it keeps none."""
+        """Its namespaces and tables; None if it keeps no list."""
         ...
 
     @property
     def views(self) -> Views | None:
-        """Its views; None where it has none."""
+        """Its views; None if it supports none."""
         ...
 
     def io(self, location: str) -> FileIO:
-        """Return storage for a new table at this location; one that is there has its own `io`."""
+        """Return storage for a new table at this location; an existing table has its own `io`."""
         ...
 
     def stage(self, identifier: str, creation: Creation) -> NewTable:
-        """Prepare a table that `commit` creates: the catalog says where it goes.
+        """Prepare a table that `commit` creates: the catalog chooses its location.
 
-        Nothing is made yet, but by a server of REST that can only make it at once.
+        Creates nothing, except at a REST server that can only create the table immediately.
 
-        Raises NoSuchNamespaceError; TableAlreadyExistsError here or at the commit.
+        Raises:
+            NoSuchNamespaceError: the namespace does not exist.
+            TableAlreadyExistsError: the table exists. Some catalogs find that at the commit only.
         """
         ...
 
@@ -139,25 +141,30 @@ class Catalog(Protocol):
     ) -> LoadedTable:
         """Check requirements against the newest metadata, apply updates, swap atomically.
 
-        `base` is what the caller planned on: None creates the table (with AssertCreate). The
-        result builds on `base` where it is still the newest, else CommitFailedException; a
-        server of REST applies updates whose requirements still hold to the newest.
-        Raises CommitFailedException (nothing landed, may be retried), TableAlreadyExistsError,
-        CommitStateUnknownException (it may have landed). Any other IcebergError is a refusal too:
-        nothing landed, and nothing that is under way still can. Any other exception leaves
-        it open.
+        `base` is what the caller planned on; None creates the table (with AssertCreate). The result
+        is built on `base` if that is still the newest version. Otherwise the commit fails, except
+        at a REST server, which applies updates to the newest version if their requirements still
+        hold.
+
+        Raises:
+            CommitFailedException: nothing was committed; the caller may retry.
+            TableAlreadyExistsError: the table to create exists.
+            CommitStateUnknownException: the commit may have succeeded.
+            IcebergError: any other one is a refusal. Nothing was committed, and no request is under
+                way that could still commit. After any other exception the outcome is unknown.
         """
         ...
 
     def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
-        """Commit changes of several tables that are there, all or none, each as `commit` does.
+        """Commit changes of several existing tables, all or none, each as `commit` does.
 
-        Raises what `commit` raises, and UnsupportedError where a commit has one table only.
+        Raises what `commit` raises, and UnsupportedError if the catalog changes one table at a
+        time.
         """
         ...
 
     def table_exists(self, identifier: str) -> bool:
-        """Return whether there is a table."""
+        """Return whether the table exists."""
         ...
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
@@ -166,14 +173,14 @@ class Catalog(Protocol):
 
 
 class Namespaces(Protocol):
-    """The list of its tables that a catalog keeps; names are tuples of texts."""
+    """The namespaces of a catalog and the tables in them; names are tuples of texts."""
 
     def list_namespaces(self, parent: Name) -> list[Name]:
-        """Return the namespaces right below one. Raises NoSuchNamespaceError."""
+        """Return the child namespaces of a namespace. Raises NoSuchNamespaceError."""
         ...
 
     def exists(self, namespace: Name) -> bool:
-        """Return whether there is such a namespace."""
+        """Return whether the namespace exists."""
         ...
 
     def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
@@ -185,7 +192,7 @@ class Namespaces(Protocol):
         ...
 
     def what_stays(self, namespace: Name) -> str | None:
-        """Return what keeps a namespace from being dropped once its tables and views are."""
+        """Return what prevents dropping a namespace after its tables and views are dropped."""
         ...
 
     def properties(self, namespace: Name) -> dict[str, str]:
@@ -195,7 +202,7 @@ class Namespaces(Protocol):
     def update_properties(
         self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
     ) -> None:
-        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        """Remove and set properties in one step. Raises NoSuchNamespaceError."""
         ...
 
     def list_tables(self, namespace: Name) -> list[Name]:
@@ -203,14 +210,17 @@ class Namespaces(Protocol):
         ...
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
-        """Give a table another name; its files stay.
+        """Rename a table; its files stay.
 
-        Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
+        Raises:
+            NoSuchTableError: the table does not exist.
+            NoSuchNamespaceError: the new namespace does not exist.
+            TableAlreadyExistsError: the new name is taken.
         """
         ...
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:
-        """Add a table that is there, at one of its metadata files; False where the name is taken.
+        """Register a table by a metadata file; False if the name is taken.
 
         Raises NoSuchNamespaceError.
         """
@@ -218,18 +228,18 @@ class Namespaces(Protocol):
 
 
 class Views(Protocol):
-    """The views of a catalog that has such: queries under names like those of its tables."""
+    """The views of a catalog: queries with names like those of its tables."""
 
     def list_views(self, namespace: Name) -> list[Name]:
         """Return the views in a namespace. Raises NoSuchNamespaceError."""
         ...
 
     def exists(self, identifier: str) -> bool:
-        """Return whether there is such a view."""
+        """Return whether the view exists."""
         ...
 
     def load(self, identifier: str) -> ViewMetadata:
-        """Return a view as it is now. Raises NoSuchViewError."""
+        """Load a view. Raises NoSuchViewError."""
         ...
 
     def create(self, identifier: str, view: NewView) -> ViewMetadata:
@@ -237,18 +247,18 @@ class Views(Protocol):
         ...
 
     def replace(self, identifier: str, base: ViewMetadata, view: NewView) -> ViewMetadata:
-        """Give a view another definition; versions of before stay in its history.
+        """Replace a view's definition; earlier versions stay in its history.
 
-        Raises NoSuchViewError, CommitFailedException (another view has the name now).
+        Raises NoSuchViewError, CommitFailedException (the name belongs to another view now).
         """
         ...
 
     def update_properties(
         self, identifier: str, base: ViewMetadata, updates: Mapping[str, str], removals: Name
     ) -> None:
-        """Set and take away properties of a view.
+        """Set and remove properties of a view.
 
-        Raises NoSuchViewError, CommitFailedException (another view has the name now).
+        Raises NoSuchViewError, CommitFailedException (the name belongs to another view now).
         """
         ...
 
@@ -257,17 +267,26 @@ class Views(Protocol):
         ...
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Give a view another name.
+        """Rename a view.
 
         Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
         """
         ...
 
 
-def view_if_there(views: Views, identifier: str) -> ViewMetadata | None:
-    """Return a view, None where there is none: a server without views has none.
+def exists_by_properties(namespaces: Namespaces, namespace: Name) -> bool:
+    """Return whether a namespace exists, by loading its properties."""
+    try:
+        namespaces.properties(namespace)
+    except NoSuchNamespaceError:
+        return False
+    return True
 
-    Raises UnsupportedError for one of a format to come.
+
+def view_if_there(views: Views, identifier: str) -> ViewMetadata | None:
+    """Return a view, None if it does not exist or the server has no views.
+
+    Raises UnsupportedError for a view of a newer format.
     """
     try:
         return views.load(identifier)
@@ -287,7 +306,7 @@ def _has_view(views: Views, identifier: str) -> bool:
 
 
 def one_table_only(catalog: str, identifiers: Iterable[str]) -> UnsupportedError:
-    """Return the error of a catalog that can't change several tables in one commit."""
+    """Return the error of a catalog that cannot change several tables in one commit."""
     names = ", ".join(identifiers)
     return UnsupportedError(
         f"Catalog '{catalog}' can't change several tables ({names}) in one commit; catalogs of "

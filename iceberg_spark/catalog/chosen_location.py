@@ -1,4 +1,4 @@
-"""A place for a table that somebody asks for, instead of the one that its catalog would give it."""
+"""A table location that the caller chooses, instead of the catalog's default."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from iceberg_spark.spec.secrets import check_place
 
 
 def chosen_location(catalog: Catalog, identifier: str, requested: str) -> str:
-    """Return the place, without a slash at its end.
+    """Return the location without a trailing slash.
 
-    Raises InvalidInputError for one that holds a secret, or depends on the current folder, and
-    UnsupportedError for another place than the name says where names are places (Java:
-    HadoopCatalog).
+    Raises:
+        InvalidInputError: the location holds a secret or depends on the current folder.
+        UnsupportedError: names are locations in this catalog, and the name is another one (Java:
+            HadoopCatalog).
     """
     check_place(requested)
     if not locations.is_absolute(requested):
@@ -35,11 +36,13 @@ def chosen_location(catalog: Catalog, identifier: str, requested: str) -> str:
 
 
 def moved_location(catalog: Catalog, base: LoadedTable, requested: str) -> str:
-    """Return where new files of a table go from now on; raises as `chosen_location`.
+    """Return the location of a table's new files from now on.
 
-    Another store is refused too, since files of a table are opened in its own store only, and so
-    is the folder of another table, whose clean-up would take these files for nobody's
-    (InvalidInputError).
+    Raises:
+        InvalidInputError: as `chosen_location`. Also for another store, since a table's files are
+            opened in its own store only, and for the folder of another table, whose clean-up would
+            remove these files.
+        UnsupportedError: as `chosen_location`.
     """
     chosen, before = chosen_location(catalog, base.identifier, requested), base.metadata.location
     if locations.store_of(chosen) != locations.store_of(before):
@@ -58,7 +61,7 @@ def moved_location(catalog: Catalog, base: LoadedTable, requested: str) -> str:
 
 
 def _was_at(base: LoadedTable, folder: str) -> bool:
-    """Return whether a table is, or was, at a place, as far as its log of metadata tells."""
+    """Return whether a table is or was at a location, by its metadata log."""
     former = (entry.metadata_file for entry in base.metadata.metadata_log)
     return base.metadata.location == folder or any(
         path.startswith(f"{folder}/{METADATA_FOLDER}/") for path in former

@@ -1,8 +1,8 @@
-"""Catalog properties that are configured outside the program, as PyIceberg's are.
+"""Catalog properties that are configured outside the program, like PyIceberg's.
 
-`.pyiceberg.yaml` in the folder `PYICEBERG_HOME`, the home folder or the current one (the first
-that is there), and environment variables laid over it: `PYICEBERG_CATALOG__PROD__S3__ENDPOINT`
-is the property `s3.endpoint` of the catalog `prod`.
+They come from `.pyiceberg.yaml` in the folder `PYICEBERG_HOME`, the home folder or the current one
+(the first that exists), and from environment variables, which override the file.
+`PYICEBERG_CATALOG__PROD__S3__ENDPOINT` is the property `s3.endpoint` of the catalog `prod`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ DEFAULT_CATALOG = "default"
 def configured(
     name: str, environment: Mapping[str, str] | None = None, folders: tuple[Path, ...] = ()
 ) -> dict[str, str]:
-    """Return the configured properties of a catalog, none where it isn't configured.
+    """Return the configured properties of a catalog, none if it is not configured.
 
-    `environment` is the process's and `folders` are PyIceberg's unless they are given. Raises
-    InvalidInputError where a file of the current folder names the server that would get a secret
-    of the environment: whoever writes a project's files is not who set the environment.
+    `environment` defaults to the process's, `folders` to PyIceberg's.
+
+    Raises:
+        InvalidInputError: a file of the current folder names the server, and a secret comes from
+            the environment. Whoever writes a project's files is not the one who sets the
+            environment.
     """
     variables = os.environ if environment is None else environment
     searched = folders or _folders(variables)
@@ -52,7 +55,7 @@ def configured_names() -> list[str]:
 
 
 def default_catalog() -> str:
-    """Return the name of the catalog that is meant where none is said."""
+    """Return the name of the default catalog."""
     by_file = _content_of_file(_folders(os.environ)).get(_DEFAULT_BY_FILE)
     return os.environ.get(_DEFAULT_BY_VARIABLE) or str(by_file or DEFAULT_CATALOG)
 
@@ -63,7 +66,7 @@ def _folders(variables: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def _is_of_current_folder(path: Path | None, variables: Mapping[str, str]) -> bool:
-    """Return whether a file is in the current folder, and is not the user's own configuration."""
+    """Return whether a file is in the current folder and is not the user's own configuration."""
     home = variables.get("PYICEBERG_HOME")
     own = {Path.home(), *((Path(home),) if home else ())}
     return path is not None and path.parent == Path.cwd() and path.parent not in own
@@ -103,7 +106,7 @@ def _content_of_file(folders: tuple[Path, ...]) -> dict[str, Any]:
     except strictyaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f"its line {mark.line + 1}" if mark else "it"
-        raise InvalidInputError(  # the library's own words show the line: it may be a password's
+        raise InvalidInputError(  # the library's message shows the line, which may have a password
             f"{path} is not the YAML that PyIceberg reads: {line} is no plain 'key: value', each "
             "key once, below its catalog by spaces, without brackets, anchors and tabs"
         ) from None

@@ -1,4 +1,4 @@
-"""Table properties that a catalog gives its new tables (Java: CatalogProperties)."""
+"""Table properties that a catalog sets on its new tables (Java: CatalogProperties)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OVERRIDE = "table-override."
 
 
 def created_with(catalog: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties of a new table: the catalog's defaults, those given, its overrides."""
+    """Return a new table's properties: the catalog's defaults, the caller's, the overrides."""
     return {**_under(DEFAULT, catalog), **chosen, **_under(OVERRIDE, catalog)}
 
 

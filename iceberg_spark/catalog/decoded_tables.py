@@ -1,4 +1,4 @@
-"""Tables whose metadata was decoded lately: their next versions repeat most of it."""
+"""Recently decoded table metadata: the next versions of a table repeat most of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iceberg_spark.spec.metadata_json import metadata_from_dict
 
 
 class LatelyUsed:
-    """Values up to a number of bytes, those out first that were put in longest ago."""
+    """A cache of values up to a number of bytes; evicts the oldest first."""
 
     __slots__ = ("_entries", "_held", "_lock", "_most")
 
@@ -24,23 +24,23 @@ class LatelyUsed:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything; in a forked process, whose lock another thread may have held."""
+        """Drop everything. A forked process needs it: another thread may have held the lock."""
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._held = 0
 
     @property
     def held(self) -> int:
-        """Bytes of what is kept, never more than the bound."""
+        """Bytes of all values, never more than the limit."""
         return self._held
 
     def get(self, key: Hashable) -> Any:
-        """Return a value, None for one that isn't kept."""
+        """Return a value, None if it is not cached."""
         with self._lock:
             return self._entries.get(key, (None, 0))[0]
 
     def put(self, key: Hashable, value: Any, size: int) -> None:
-        """Keep a value in place of the one that the key had, unless it is too large for all."""
+        """Set the value of a key, unless it is larger than the cache."""
         with self._lock:
             self._held -= self._entries.pop(key, (None, 0))[1]
             if size > self._most:
@@ -58,7 +58,7 @@ os.register_at_fork(after_in_child=_files.clear)
 
 
 def decoded_file(key: Hashable, read: Callable[[], tuple[TableMetadata, int]]) -> TableMetadata:
-    """Return the metadata of a file, from `read`, with its bytes, if it isn't known by its key."""
+    """Return the metadata of a file, with its bytes; calls `read` if the key is not cached."""
     decoded: TableMetadata | None = _files.get(key)
     if decoded is not None:
         return decoded
@@ -70,7 +70,8 @@ def decoded_file(key: Hashable, read: Callable[[], tuple[TableMetadata, int]]) -
 def decoded(node: Any) -> TableMetadata:
     """Return the metadata of a parsed JSON object, as `metadata_from_dict` does.
 
-    A uuid only finds what may be alike: an entry is taken over for its own bytes.
+    The uuid only selects the cached version to compare with. An entry is reused only if its bytes
+    are equal.
     """
     uuid = node.get("table-uuid") if isinstance(node, dict) else None
     if not isinstance(uuid, str):

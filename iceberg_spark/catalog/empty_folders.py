@@ -1,4 +1,4 @@
-"""Folders that a purge emptied, in stores that have folders which hold nothing."""
+"""The folders that a purge emptied, in stores that keep empty folders."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 
 def remove_empty_folders(io: FileIO, home: str, metadata: TableMetadata) -> None:
-    """Remove a purged table's own folders, and its home, each unless a file lies below it.
+    """Remove a purged table's own folders and its home, each unless it contains a file.
 
-    A home that is left, empty, is a namespace to a catalog of folders. Nothing here is an error:
-    what can't be removed stays.
+    An empty home would be a namespace in a catalog of folders. Never fails: folders that cannot be
+    removed stay.
     """
     within = f"{location.normalise(home)}/"
     own = [location.join(home, name) for name in (DATA_FOLDER, METADATA_FOLDER)]
@@ -40,12 +40,12 @@ def remove_empty_folders(io: FileIO, home: str, metadata: TableMetadata) -> None
 
 
 def _remove_local(folder: str) -> None:
-    with suppress(OSError):  # a file lies there
+    with suppress(OSError):  # the folder has a file
         os.rmdir(folder)
 
 
 def _used(io: FileIO, home: str) -> set[str]:
-    """Return the folders that a file lies below."""
+    """Return the folders that contain a file at any depth."""
     used = set()
     for info in io.list(home):
         path = location.normalise(info.path)
@@ -62,4 +62,4 @@ def _remove(io: FileIO, folder: str, used: Collection[str]) -> None:
 
 def _remove_one(io: FileIO, folder: str, used: Collection[str]) -> None:
     if location.normalise(folder) not in used:
-        io.delete(folder)  # refused where it has got a file meanwhile
+        io.delete(folder)  # refused if the folder got a file since

@@ -1,4 +1,4 @@
-"""Whose a metadata file is: tables and views may come to share a folder, by their renaming."""
+"""The owner of a metadata file: after renames, tables and views can share a folder."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _VIEW = "view-uuid"
 
 
 def owner_of(io: FileIO, path: str) -> str | None:
-    """Return the UUID of the table or view that a metadata file describes, of any version.
+    """Return the UUID of the table or view that a metadata file of any version describes.
 
-    That of a table of version 1 may be "". None: there is no such file, or no metadata in it.
-    Raises StorageError, UnsupportedError (too large to be read here).
+    The UUID of a table of version 1 can be "". None: the file does not exist or has no metadata.
+    Raises StorageError, UnsupportedError (too large to read here).
     """
     node = _metadata_in(io, path)
     return None if node is None else str(node.get("table-uuid", node.get(_VIEW, "")))
@@ -40,9 +40,9 @@ def _metadata_in(io: FileIO, path: str) -> dict[str, object] | None:
 
 
 def at_the_ends(paths: Sequence[str], most: int) -> list[str]:
-    """Return the metadata files of the highest and lowest numbers, so many of each, newest first.
+    """Return that many metadata files of the highest and of the lowest numbers, newest first.
 
-    A table that nobody knows of has its newest or its first ones there, if not both.
+    A table that no catalog has still has its newest or its first metadata files there, or both.
     """
     ordered = sorted(paths, key=_number, reverse=True)
     return ordered if len(ordered) <= 2 * most else [*ordered[:most], *ordered[-most:]]

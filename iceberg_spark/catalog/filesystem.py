@@ -1,8 +1,8 @@
 """Tables that are folders: version N is `metadata/v<N>.metadata.json` (Java: HadoopCatalog).
 
-A commit creates the file of the next version, which only one writer can (specification: "File
-System Tables"). A writer of another library that looks first and renames then, as Java does on
-local disks, can still overwrite a version that appeared in between.
+A commit creates the file of the next version, which only one writer can do (specification: "File
+System Tables"). A writer of another library that first checks and then renames, as Java does on
+local disks, can still overwrite a version that was created in between.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ from iceberg_spark.spec.updates import TableUpdate
 WAREHOUSE = "warehouse"
 _TRIES_TO_READ = 3
 _MOST_KNOWN = 16
-"""Tables whose newest metadata is kept, by one catalog."""
+"""Tables whose newest metadata one catalog caches."""
 
 
 class FileSystemCatalog:
     """Tables by location, or by `db.table` below the property `warehouse`.
 
-    A location that is a metadata file, and a folder that holds a metastore's table, can be read
-    and not changed.
+    It can read, but not change, a location that is a metadata file and a folder with a metastore's
+    table.
     """
 
     __slots__ = ("_io", "_loaded", "_name", "_properties")
@@ -105,12 +105,12 @@ class FileSystemCatalog:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What it was made from (may hold secrets: never print)."""
+        """The properties that created it. They may hold secrets: never print them."""
         return MappingProxyType(self._properties)
 
     @property
     def namespaces(self) -> Namespaces | None:
-        """The folders below the warehouse; None where there is no warehouse."""
+        """The folders below the warehouse; None without a warehouse."""
         warehouse = self._properties.get(WAREHOUSE)
         if warehouse is None:
             return None
@@ -118,7 +118,7 @@ class FileSystemCatalog:
 
     @property
     def views(self) -> Views | None:
-        """It has no views."""
+        """None: it has no views."""
         return None
 
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
@@ -131,7 +131,7 @@ class FileSystemCatalog:
         return NewTable(creation(table_location), self.io(table_location))
 
     def location_of(self, identifier: str) -> str:
-        """Return where a table is: a location itself, or `db.table` below the warehouse."""
+        """Return a table's location: the text itself, or `db.table` below the warehouse."""
         if location.is_absolute(identifier):
             return identifier.rstrip("/")
         warehouse = self._properties.get(WAREHOUSE)
@@ -162,7 +162,7 @@ class FileSystemCatalog:
             try:
                 loaded = load_version(self._io, table, newest.metadata_location, cached)
                 return self._remember(table, replace(loaded, tag=newest.tag))
-            except NoSuchFileError:  # deleted after a later commit: look again
+            except NoSuchFileError:  # deleted after a later commit: load again
                 continue
         other = foreign_folder(self._io, table)
         if other is not None:
@@ -173,10 +173,10 @@ class FileSystemCatalog:
         )
 
     def _remember(self, table: str, loaded: LoadedTable) -> LoadedTable:
-        """Keep what a store tells by its tag, so that an unchanged table isn't read again.
+        """Cache a version by the store's tag, so that an unchanged table is not read again.
 
-        Where versions are deleted after commits a tag tells nothing: one whose deletion failed is
-        still there, and its next version may be gone.
+        If versions are deleted after commits, the tag proves nothing. A version whose deletion
+        failed is still there, and its next version may be deleted.
         """
         self._loaded.pop(table, None)
         if bool_property(loaded.metadata.properties, METADATA_DELETE_AFTER_COMMIT_ENABLED):
@@ -194,7 +194,7 @@ class FileSystemCatalog:
             raise NoSuchTableError(f"No table at {path}: there is no such file") from None
 
     def table_exists(self, identifier: str) -> bool:
-        """Return whether there is a table."""
+        """Return whether the table exists."""
         table = self.location_of(identifier)
         if is_metadata_file(table):
             return self._io.exists(table)
@@ -209,14 +209,14 @@ class FileSystemCatalog:
     ) -> LoadedTable:
         """Check requirements, apply updates, and create the file of the next version.
 
-        The updates are applied to the newest metadata, which has to be `base`: a snapshot that
-        was prepared for older metadata has another's sequence number.
+        Applies the updates to the newest metadata, which must be `base`: a snapshot prepared for
+        older metadata has another sequence number.
         """
         table = self.location_of(identifier)
         check_place(table)
         if base is None:
             return self._create(table, tuple(requirements), tuple(updates))
-        # By its tag the base is proved to be the newest as the version is created, in `_put`.
+        # `_put` proves by the tag that the base is still the newest when it creates the version.
         newest = base if base.tag else self._read_newest(table, base)
         check(newest.metadata, requirements)
         self._refuse_changed(newest, base)
@@ -229,7 +229,7 @@ class FileSystemCatalog:
         codec_of(metadata.properties)
         version = version_of(location.name(newest.metadata_location)) or 0
         committed = self._put(table, version + 1, metadata, codec, newest)
-        with suppress(Exception):  # it has landed: no failure from here on is the commit's
+        with suppress(Exception):  # committed: a failure from here on is not the commit's
             delete_dropped(self._io, newest, committed)
         return self._remember(table, committed)
 
@@ -244,7 +244,7 @@ class FileSystemCatalog:
             raise _replaced(base)
 
     def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
-        """Refuse: each table has a folder of its own. Raises UnsupportedError."""
+        """Raise UnsupportedError: each table has its own folder."""
         raise one_table_only(self._name, [change.identifier for change in changes])
 
     def _committable(self, table: str) -> FoundVersion:
@@ -295,7 +295,7 @@ class FileSystemCatalog:
         metadata = apply(None, updates, now_ms=int(time.time() * 1000))
         try:
             codec_of(metadata.properties)
-            # There is no version before it to agree on a codec by: the first has one name.
+            # No earlier version decides the codec, so the first version has only one name.
             return self._put(table, 1, metadata, Codec.NONE)
         except CommitFailedException:
             raise TableAlreadyExistsError(f"A table is at {table} already") from None
@@ -308,7 +308,7 @@ class FileSystemCatalog:
         codec: Codec,
         base: LoadedTable | None = None,
     ) -> LoadedTable:
-        """Create a version's file; the one step that makes a commit visible."""
+        """Create a version's file, the one step that makes a commit visible."""
         path = location.join(table, METADATA_FOLDER, versioned_name(version, codec))
         data = encode_metadata(metadata, codec)
         self._look_before(table, version, base)
@@ -321,12 +321,12 @@ class FileSystemCatalog:
             raise
         except IcebergError as error:
             raise unknown(path, error) from error
-        with suppress(Exception):  # it has landed: no failure from here on is the commit's
+        with suppress(Exception):  # committed: a failure from here on is not the commit's
             write_hint(self._io, table, version)
         return replace(put, tag=tag)
 
     def _look_before(self, table: str, version: int, base: LoadedTable | None) -> None:
-        """Raise CommitFailedException where the version is there, or its base isn't any more."""
+        """Raise CommitFailedException if the version exists or its base is gone."""
         paths = version_paths(table, version)
         earlier = () if base is None else (base.metadata_location, hint_path(table))
         existing = self._io.find([*earlier, *paths])
@@ -346,7 +346,7 @@ class FileSystemCatalog:
     def _withdraw_if_late(
         self, table: str, version: int, put: LoadedTable, base: LoadedTable | None
     ) -> str:
-        """Give up what came too late, else return the tag of what was put."""
+        """Withdraw a version that came too late; otherwise return the tag of the created file."""
         if version == 1:
             self._withdraw_if_doubled(table, put)
         if base is None:
@@ -360,7 +360,7 @@ class FileSystemCatalog:
         return tag
 
     def _withdraw_if_doubled(self, table: str, put: LoadedTable) -> None:
-        """Give up a creation that met one of another writer, who compresses first versions."""
+        """Withdraw a first version if another writer created a compressed one."""
         versions = version_files(self._io, table)
         first = [path for version, path in versions if version == 1]
         other = next((path for path in first if path != put.metadata_location), None)
@@ -370,10 +370,10 @@ class FileSystemCatalog:
         raise another_came_first(other)
 
     def _withdraw_if_overtaken(self, table: str, before: Collection[int], put: LoadedTable) -> None:
-        """Give up a creation that came so late that others had made and deleted the version.
+        """Withdraw a version that was created after others had created and deleted it.
 
-        Only where old metadata is deleted after commits. What others built upon stays, and what
-        they have deleted since.
+        Applies only if old metadata is deleted after commits. The version stays if others have
+        built on it or deleted it since.
         """
         versions = version_files(self._io, table)
         if not versions or location.same_file(versions[-1][1], put.metadata_location):
@@ -385,9 +385,10 @@ class FileSystemCatalog:
             raise CommitFailedException(f"Others came first: {table} is at {versions[-1][1]} now")
 
     def _is_built_upon(self, newest: str, before: Collection[int], put: LoadedTable) -> bool:
-        """Return whether the newest version came of `put`, which added to the snapshots `before`.
+        """Return whether the newest version was derived from `put`.
 
-        Its log names it then, or it has its snapshots.
+        `put` added to the snapshots `before`. The newest log names `put` then, or the newest
+        version has its snapshots.
         """
         metadata = read_metadata(self._io, newest)
         if any(entry.metadata_file == put.metadata_location for entry in metadata.metadata_log):
@@ -398,9 +399,9 @@ class FileSystemCatalog:
     def drop_table(self, identifier: str, purge: bool = False) -> None:
         """Remove the table's metadata files, oldest first; with `purge` its data and metadata too.
 
-        Files outside the table's folders stay (`purge.files_to_purge`); folders that hold
-        nothing go. A commit between the listing and the removal is not noticed: a folder has no
-        removal with a condition.
+        Files outside the table's folders stay (`purge.files_to_purge`); empty folders are removed.
+        A commit between the listing and the removal goes unnoticed: a folder has no conditional
+        removal.
         """
         table = self.location_of(identifier)
         if is_metadata_file(table) or not self.table_exists(identifier):
@@ -410,7 +411,7 @@ class FileSystemCatalog:
         rest = files_to_purge(self._io, dropped) if dropped else ()
         pointers = [*(path for _, path in version_files(self._io, table)), hint_path(table)]
         self._io.delete_many(pointers)
-        # Another table may be created here from now on, whose pointers have the same paths.
+        # Another table may be created here from now on, with the same paths for its pointers.
         removed = set(map(location.normalise, pointers))
         self._io.delete_many(path for path in rest if location.normalise(path) not in removed)
         if dropped is not None:
@@ -424,12 +425,12 @@ def _replaced(base: LoadedTable) -> CommitFailedException:
 
 
 def _is_same(newest: LoadedTable, base: LoadedTable) -> bool:
-    """Return whether the bytes that `base` was read from are still there."""
+    """Return whether the file still has the bytes that `base` was read from."""
     if base.digest is None:
         return newest.metadata == base.metadata
     return newest.digest == base.digest
 
 
 def _now_ms(base: TableMetadata) -> int:
-    """Return the time, never before the base's: a clock that is behind must not reorder logs."""
+    """Return the time, at least the base's: a clock that is behind must not reorder logs."""
     return max(int(time.time() * 1000), base.last_updated_ms)

@@ -31,7 +31,7 @@ MARK = ".namespace"
 
 
 class FolderNamespaces:
-    """Namespaces and tables found by listing folders; they have no properties and no renames."""
+    """Namespaces and tables found by listing folders; no properties and no renames."""
 
     __slots__ = ("_catalog", "_io", "_warehouse")
 
@@ -41,14 +41,14 @@ class FolderNamespaces:
         self._warehouse = warehouse
 
     def list_namespaces(self, parent: Name) -> list[Name]:
-        """Return the namespaces right below one. Raises NoSuchNamespaceError."""
+        """Return the child namespaces of a namespace. Raises NoSuchNamespaceError."""
         self._check(parent)
         return [
             (*parent, name) for name in self._folders(parent) if not self._is_table(parent, name)
         ]
 
     def exists(self, namespace: Name) -> bool:
-        """Return whether there is such a folder, which is no table's."""
+        """Return whether the folder exists and is not a table's."""
         folder = self._folder(namespace)
         if location.is_local(folder):
             if not os.path.isdir(location.strip_scheme(folder)):
@@ -58,7 +58,7 @@ class FolderNamespaces:
         return newest_version(self._io, folder) is None
 
     def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
-        """Make a folder. Raises NamespaceAlreadyExistsError, UnsupportedError for properties."""
+        """Create a folder. Raises NamespaceAlreadyExistsError, UnsupportedError for properties."""
         if properties:
             raise self._without_properties()
         folder = self._folder(namespace)
@@ -76,7 +76,7 @@ class FolderNamespaces:
             self._io.create_if_absent(mark, b"")
         except FileAlreadyExistsError:
             raise self._taken(namespace) from None
-        if _has_folders(folder):  # the folder stays: Java drops none that holds a file
+        if _has_folders(folder):  # the folder stays: Java drops no folder with a file
             self._io.delete(mark)
 
     def drop(self, namespace: Name) -> None:
@@ -105,12 +105,12 @@ class FolderNamespaces:
             return
         for child in self._io.list_folders(folder):
             below = set(map(location.name, self._io.list_folders(child)))
-            if METADATA_FOLDER not in below:  # else a purge has left it: a table's, without a file
+            if METADATA_FOLDER not in below:  # otherwise a purge left the folder
                 raise self._not_empty(namespace)
         self._remove(folder)
 
     def what_stays(self, namespace: Name) -> str | None:
-        """Return that the folders of its tables do: a drop leaves their files where they are."""
+        """Return the folders of its tables: a drop leaves their files where they are."""
         tables = self.list_tables(namespace)
         if not tables:
             return None
@@ -120,15 +120,15 @@ class FolderNamespaces:
         )
 
     def _remove(self, folder: str) -> None:
-        """Remove folders without a file; the store refuses one that has got a file meanwhile."""
+        """Remove folders without a file; the store refuses a folder that got a file since."""
         for child in self._io.list_folders(folder):
             self._remove(child)
         self._io.delete(folder)
 
     def _is_there(self, folder: str) -> bool:
-        """Return whether a folder of a store is there; of objects one with a name below it.
+        """Return whether a folder exists; in an object store, whether a name begins with it.
 
-        An empty one, of HDFS or an object `folder/`, is seen by listing the folder above only.
+        Only the listing of the parent shows an empty folder of HDFS or an object `folder/`.
         """
         if next(iter(self._io.list(folder)), None) is not None:
             return True
@@ -137,14 +137,14 @@ class FolderNamespaces:
         return any(location.same_file(child, folder) for child in above)
 
     def properties(self, namespace: Name) -> dict[str, str]:
-        """Return where the folder is. Raises NoSuchNamespaceError."""
+        """Return the folder's location as a property. Raises NoSuchNamespaceError."""
         self._check(namespace)
         return {"location": self._folder(namespace)}
 
     def update_properties(
         self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
     ) -> None:
-        """Refuse: a folder has no properties. Raises NoSuchNamespaceError, UnsupportedError."""
+        """Raise UnsupportedError: folders have no properties; or NoSuchNamespaceError."""
         self._check(namespace)
         if removals or updates:
             raise self._without_properties()
@@ -159,14 +159,14 @@ class FolderNamespaces:
         ]
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
-        """Refuse: a table is its folder. Raises UnsupportedError."""
+        """Raise UnsupportedError: a table is its folder."""
         raise UnsupportedError(
             f"Catalog '{self._catalog}' can't rename {identifier} to {new_identifier}: its tables "
             "are folders"
         )
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:
-        """Refuse: a table is its folder. Raises UnsupportedError."""
+        """Raise UnsupportedError: a table is its folder."""
         raise UnsupportedError(
             f"Catalog '{self._catalog}' can't register {identifier}: its tables are folders below "
             f"{self._warehouse}; load {metadata_location} by its location"
@@ -207,7 +207,7 @@ class FolderNamespaces:
 
 
 def folder_of(warehouse: str, name: Name) -> str:
-    """Return the folder that a name stands for. Raises InvalidInputError: it stands for none."""
+    """Return the folder of a name. Raises InvalidInputError if a part cannot be a folder."""
     if any("/" in part or not part for part in name):
         raise InvalidInputError(
             f"'{'.'.join(name)}' is no name of a folder: a part of it is empty or has a slash"
@@ -216,9 +216,9 @@ def folder_of(warehouse: str, name: Name) -> str:
 
 
 _EMPTY_FOLDERS = location.HADOOP | {"s3", "gs", "abfs"}
-"""Stores whose listings show folders that hold nothing."""
+"""Stores whose listings show empty folders."""
 
 
 def _has_folders(folder: str) -> bool:
-    """Return whether a store has folders of its own, empty ones too."""
+    """Return whether a store has folders of its own, including empty ones."""
     return location.store_of(folder) in location.HADOOP

@@ -1,6 +1,6 @@
-"""What a folder without a table holds instead, told from a few short listings.
+"""What a folder without an Iceberg table contains, by a few short listings.
 
-Asked only where a table was not found, or is about to be made.
+Used only if a table was not found or is to be created.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class ForeignFolder:
-    """What is at a location, and what to do about it, each as part of a sentence.
+    """What is at a location, and what the user can do, each as part of a sentence.
 
-    `is_data` says that it holds rows of others, `is_owned` that a table, an Iceberg table or one
-    of another format, takes every file in it for its own.
+    `is_data`: it holds other rows. `is_owned`: a table, of Iceberg or another format, owns every
+    file in it.
     """
 
     what: str
@@ -51,9 +51,9 @@ class ForeignFolder:
 
 
 def foreign_folder(io: FileIO, folder: str) -> ForeignFolder | None:
-    """Return what a location without a table is, None where nothing is known to be there.
+    """Describe a location without a table, None if it contains nothing known.
 
-    A store that can't be listed gives None: this never fails.
+    Never fails: returns None for a store that cannot be listed.
     """
     try:
         return _inside(io, folder) or _look(io, folder)
@@ -62,16 +62,18 @@ def foreign_folder(io: FileIO, folder: str) -> ForeignFolder | None:
 
 
 def check_free(io: FileIO, folder: str, *, requested: bool) -> None:
-    """Refuse to make a table where others keep theirs: its files would be taken for theirs.
+    """Refuse to create a table where another table or its data is.
 
-    A location that holds a secret is refused before anything is looked at.
+    Refuses a location that holds a secret before any access. `requested` says that the user asked
+    for the new table. A save that would create a table implicitly is also refused next to plain
+    data files, whose rows the table would not show.
 
-    `requested` says that somebody called for the new table; a save that would make one by the way
-    is refused next to plain data files as well, whose rows it would not show. Raises
-    InvalidInputError, StorageError where a store fails: what can't be told may be others'.
+    Raises:
+        InvalidInputError: the location is in use, or holds a secret.
+        StorageError: a store fails, so the location may be in use.
     """
     check_place(folder)
-    with suppress(StoragePermissionError, UnsupportedError):  # a server may make it
+    with suppress(StoragePermissionError, UnsupportedError):  # a server may create it
         _refuse_taken(io, folder, requested=requested)
 
 
@@ -86,13 +88,13 @@ def _refuse_taken(io: FileIO, folder: str, *, requested: bool) -> None:
 
 
 def _inside(io: FileIO, folder: str) -> ForeignFolder | None:
-    """Tell a table's own `data` or `metadata`, or a folder below, and what names its branches."""
+    """Describe a table's own `data` or `metadata` folder or one below, and names of branches."""
     parts = folder.rstrip("/").split("/")
     above = "/".join(parts[:-1])
     if parts[-1].startswith(_CHOICES) and above and _is_table(io, above):
         what = f"what a branch or version of the table {above} is called"
         return ForeignFolder(what, "choose that by an option, or in SQL", is_owned=True)
-    for depth in range(len(parts) - 1, 2 if "://" in folder else 0, -1):  # no bucket is in a table
+    for depth in range(len(parts) - 1, 2 if "://" in folder else 0, -1):  # never up to a bucket
         table = "/".join(parts[:depth])
         if parts[depth] in _OWN and table and _is_table(io, table):
             what = f"in the folder '{parts[depth]}' of the table {table}"
@@ -105,7 +107,7 @@ def _inside(io: FileIO, folder: str) -> ForeignFolder | None:
 
 
 def _is_table(io: FileIO, folder: str) -> bool:
-    """Return whether a table is there; what one may not read, above the own folder, is none."""
+    """Return whether a table is there; False if a folder above the user's own cannot be read."""
     try:
         return newest_version(io, folder) is not None
     except StoragePermissionError:
@@ -129,14 +131,14 @@ def _look(io: FileIO, folder: str) -> ForeignFolder | None:
 
 
 def _file_system(io: FileIO, folder: str) -> tuple[pafs.FileSystem, str]:
-    """Return what lists a folder; `io.arrow` is for files, and refuses local folders."""
+    """Return a file system that lists a folder; `io.arrow` refuses local folders."""
     if location.is_local(folder):
         return pafs.LocalFileSystem(), location.strip_scheme(folder)
     return io.arrow(folder)
 
 
 def _entries(files: pafs.FileSystem, path: str) -> list[Any] | None:
-    """Return what lies right in a folder, None for a file."""
+    """Return the entries of a folder, None for a file."""
     if files.get_file_info(path).type == pafs.FileType.File:
         return None
     infos = files.get_file_info(pafs.FileSelector(path, allow_not_found=True))
@@ -151,7 +153,7 @@ def _one_file(info: Any) -> ForeignFolder | None:
 
 
 def _tables(io: FileIO, files: pafs.FileSystem, folder: str, here: list[Any]) -> list[str]:
-    """Return names of tables that lie right in a folder; few of its folders are looked at."""
+    """Return names of tables directly in a folder; checks only a few of its folders."""
     folders = [entry for entry in here if entry.type == pafs.FileType.Directory]
     tables = []
     for entry in folders[:_NAMED]:
@@ -163,7 +165,7 @@ def _tables(io: FileIO, files: pafs.FileSystem, folder: str, here: list[Any]) ->
 
 
 def _files_below(files: pafs.FileSystem, here: list[Any]) -> ForeignFolder | None:
-    """Tell data files by their names, right here or in the first Hive-style folders."""
+    """Return data files by their names, here or in the first Hive-style folders."""
     columns: list[str] = []
     for _ in range(_DEPTH):
         kinds = Counter(kind for entry in here if (kind := _kind(entry.base_name)) is not None)

@@ -1,4 +1,4 @@
-"""Numbers by which the memory of decoded table metadata is bounded."""
+"""Numbers that limit the memory of decoded metadata, and reports."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from dataclasses import dataclass
 _MIB = 1024 * 1024
 
 HINT_BYTES = 1_000
-"""Bytes of a hint to the newest version, which is one number."""
+"""Bytes of a version hint, which is one number."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedLimits:
-    """How much metadata of tables a process keeps; a table of 1,000 snapshots has some 0.8 MB."""
+    """How much table metadata a process caches; a table of 1,000 snapshots has about 0.8 MB."""
 
     entries_bytes: int = 16 * _MIB
-    """Bytes of JSON of snapshots, log entries and schemas, of all tables; with their values they
-    take some five times as much."""
+    """Bytes of JSON of snapshots, log entries and schemas of all tables; five times with values."""
     files_bytes: int = 16 * _MIB
-    """Bytes of metadata files, not compressed; their values share those entries."""
+    """Bytes of uncompressed metadata files; their values share those entries."""
 
 
 DECODED = DecodedLimits()
@@ -26,14 +25,14 @@ DECODED = DecodedLimits()
 
 @dataclass(frozen=True, slots=True)
 class ReportLimits:
-    """What reports of scans and commits to a server may take; times in seconds."""
+    """What reports of scans and commits to a server may cost; times in seconds."""
 
     waiting: int = 64
-    """Reports that wait to be sent; more are dropped."""
+    """Reports in the queue; further ones are dropped."""
     timeout_s: float = 10.0
-    """For each step of a request: connecting, sending, an answer."""
+    """For each step of a request: connect, send, receive."""
     at_end_s: float = 1.0
-    """How long a process that ends waits for those that are left."""
+    """How long an ending process waits for reports in the queue."""
 
 
 REPORTS = ReportLimits()

@@ -12,9 +12,9 @@ _FOLDER = "iceberg_spark"
 
 
 def local_properties() -> dict[str, str]:
-    """Return a SQLite file and a warehouse below the user's data folder, which is made.
+    """Create and return a SQLite file and a warehouse in the user's data folder.
 
-    Raises UnsupportedError where the extra `sql` is not installed.
+    Raises UnsupportedError if the extra `sql` is not installed.
     """
     try:
         home = platformdirs.user_data_path(_FOLDER, appauthor=False, ensure_exists=True)

@@ -1,7 +1,7 @@
 """A catalog in this process's memory, for tests and trials.
 
-It names its metadata files as a metastore does; catalogs of one name share their namespaces and
-tables within a process. A table needs no namespace that was created.
+It names its metadata files like a metastore. Catalogs of one name share their namespaces and tables
+within a process. A table does not need an explicitly created namespace.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOCATION = "location"
 
 
 def memory_catalog(name: str, properties: Mapping[str, str] | None = None) -> PointerCatalog:
-    """Return the catalog of that name; its tables' files go wherever their locations say."""
+    """Return the catalog of that name; its tables' files are stored at their locations."""
     settings = properties or {}
     warehouse = settings.get("warehouse", f"memory://{name}")
     listed = MemoryNamespaces(name)
@@ -45,11 +45,11 @@ class MemoryCatalog:
         self._warehouse = warehouse
 
     def find(self, identifier: str) -> str | None:
-        """Return where a table's newest metadata file is; None: there is no such table."""
+        """Return the location of a table's newest metadata file, None if there is no table."""
         return tables.get((self._name, identifier))
 
     def insert(self, created: LoadedTable) -> bool:
-        """Add a table; False where the name is taken."""
+        """Add a table; False if the name is taken."""
         path = created.metadata_location
         with swap:
             if is_taken(self._name, created.identifier):
@@ -58,11 +58,11 @@ class MemoryCatalog:
             return True
 
     def move(self, base: LoadedTable, created: LoadedTable) -> bool:
-        """Move a table's pointer; False where it isn't at `base`."""
+        """Move a table's pointer; False if it is not at `base`."""
         return self.move_all((Move(base, created),))
 
     def move_all(self, moves: Sequence[Move]) -> bool:
-        """Move pointers of several tables at once; False, and none moved, where one can't be."""
+        """Move several pointers in one step; False, without any move, if one is not at its base."""
         with swap:
             fit = all(
                 self.find(moved.identifier) == base.metadata_location for base, moved in moves
@@ -72,7 +72,7 @@ class MemoryCatalog:
             return fit
 
     def remove(self, identifier: str, expected: str | None = None) -> bool:
-        """Remove a table's pointer; False if there is none, or it is not `expected` (None: any)."""
+        """Remove a table's pointer; False if there is none, or it differs from `expected`."""
         with swap:
             pointer = self.find(identifier)
             if pointer is None or pointer != (expected or pointer):
@@ -81,7 +81,7 @@ class MemoryCatalog:
             return True
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new table goes: below its namespace's `location`, or the warehouse."""
+        """Return the location of a new table: in its namespace's `location` or the warehouse."""
         parts = identifier.split(".")
         if not all(parts):
             raise InvalidInputError(f"'{identifier}' is no name of a table: a part of it is empty")
@@ -92,7 +92,7 @@ class MemoryCatalog:
 
 
 class MemoryNamespaces:
-    """Namespaces that were created, and those of tables that nobody created one for."""
+    """Namespaces that were created, and those of tables without one."""
 
     __slots__ = ("_catalog",)
 
@@ -100,7 +100,7 @@ class MemoryNamespaces:
         self._catalog = catalog
 
     def list_namespaces(self, parent: Name) -> list[Name]:
-        """Return the namespaces right below one. Raises NoSuchNamespaceError."""
+        """Return the child namespaces of a namespace. Raises NoSuchNamespaceError."""
         self.check(parent)
         depth = len(parent)
         return sorted(
@@ -108,7 +108,7 @@ class MemoryNamespaces:
         )
 
     def exists(self, namespace: Name) -> bool:
-        """Return whether there is such a namespace."""
+        """Return whether the namespace exists."""
         return any(existing[: len(namespace)] == namespace for existing in self._all())
 
     def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
@@ -133,7 +133,7 @@ class MemoryNamespaces:
             del namespaces[self._catalog, namespace]
 
     def what_stays(self, namespace: Name) -> str | None:  # noqa: ARG002 (of all the same)
-        """Return nothing: tables and views are all there is in a namespace."""
+        """Return nothing: a namespace holds only tables and views."""
         return None
 
     def properties(self, namespace: Name) -> dict[str, str]:
@@ -144,7 +144,7 @@ class MemoryNamespaces:
     def update_properties(
         self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
     ) -> None:
-        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        """Remove and set properties in one step. Raises NoSuchNamespaceError."""
         with swap:
             remaining = self.properties(namespace)
             remaining = {key: value for key, value in remaining.items() if key not in removals}
@@ -156,7 +156,7 @@ class MemoryNamespaces:
         return sorted(name for name in self._names(tables) if name[:-1] == namespace)
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
-        """Give a table another name; its files stay."""
+        """Rename a table; its files stay."""
         with swap:
             path = tables.get((self._catalog, identifier))
             if path is None:
@@ -170,7 +170,7 @@ class MemoryNamespaces:
             del tables[self._catalog, identifier]
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:
-        """Add a table that is there; False where the name is taken."""
+        """Register a table; False if the name is taken."""
         with swap:
             self.check(tuple(identifier.split(".")[:-1]))
             if is_taken(self._catalog, identifier):
@@ -179,7 +179,7 @@ class MemoryNamespaces:
             return True
 
     def _names(self, *kinds: Mapping[tuple[str, str], str]) -> Iterator[Name]:
-        """Yield the tables and views that have names; one made by its location has none."""
+        """Yield the tables and views that have names; tables created by location have none."""
         listed = [name for kind in kinds or (tables, views) for name in list(kind)]
         for catalog, identifier in listed:
             if catalog == self._catalog and not location.is_absolute(identifier):
@@ -190,7 +190,7 @@ class MemoryNamespaces:
         yield from (name[:-1] for name in self._names() if len(name) > 1)
 
     def check(self, namespace: Name) -> None:
-        """Raise NoSuchNamespaceError unless there is such a namespace."""
+        """Raise NoSuchNamespaceError unless the namespace exists."""
         if namespace and not self.exists(namespace):
             raise NoSuchNamespaceError(
                 f"No namespace {'.'.join(namespace)} in catalog '{self._catalog}'"

@@ -1,4 +1,4 @@
-"""What catalogs in this process's memory hold, by their names; changed under `swap`."""
+"""The contents of catalogs in this process's memory, by catalog name; guarded by `swap`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import threading
 from iceberg_spark.catalog.catalog import Name
 
 tables: dict[tuple[str, str], str] = {}
-"""Where the newest metadata file of a table is, by catalog and identifier."""
+"""The newest metadata file of a table, by catalog and identifier."""
 views: dict[tuple[str, str], str] = {}
-"""The same of views."""
+"""The newest metadata file of a view, by catalog and identifier."""
 namespaces: dict[tuple[str, Name], dict[str, str]] = {}
 """Properties of the namespaces that were created."""
 swap = threading.Lock()

@@ -30,11 +30,11 @@ class MemoryViews:
         return sorted(name for name in names if name[:-1] == namespace)
 
     def find(self, identifier: str) -> str | None:
-        """Return where a view's newest metadata file is; None: there is no such view."""
+        """Return the location of a view's newest metadata file, None if there is no view."""
         return views.get((self._name, identifier))
 
     def insert(self, created: StoredView) -> bool:
-        """Add a view; False where a view or table has its name."""
+        """Add a view; False if a view or table has its name."""
         with swap:
             if is_taken(self._name, created.identifier):
                 return False
@@ -42,7 +42,7 @@ class MemoryViews:
             return True
 
     def move(self, base: StoredView, created: StoredView) -> bool:
-        """Move a view's pointer; False where it isn't at `base`."""
+        """Move a view's pointer; False if it is not at `base`."""
         with swap:
             if self.find(created.identifier) != base.metadata_location:
                 return False
@@ -50,7 +50,7 @@ class MemoryViews:
             return True
 
     def remove(self, identifier: str, metadata_location: str) -> bool:
-        """Forget a view; False where none has its newest metadata file `metadata_location`."""
+        """Remove a view; False if no view is at the metadata file `metadata_location`."""
         with swap:
             is_there = self.find(identifier) == metadata_location
             if is_there:
@@ -58,7 +58,7 @@ class MemoryViews:
             return is_there
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Give a view another name.
+        """Rename a view.
 
         Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
         """
@@ -75,5 +75,5 @@ class MemoryViews:
             del views[self._name, identifier]
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new view goes: where a table of its name would."""
+        """Return the location of a new view: the one of a table of this name."""
         return self._default_location(identifier)

@@ -1,4 +1,4 @@
-"""Metadata files: what they are named, where they are, plain or gzip."""
+"""Metadata files: their names and locations, plain or gzip."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _METADATA_FILE = re.compile(rf"^.+{_SUFFIX}$")
 
 
 class Codec(StrEnum):
-    """How a metadata file is compressed."""
+    """The compression of a metadata file."""
 
     NONE = "none"
     GZIP = "gzip"
 
 
 def codec_of(properties: Mapping[str, str], default: Codec | None = None) -> Codec:
-    """Return the codec that properties ask for. Raises InvalidOptionError."""
+    """Return the codec of table properties. Raises InvalidOptionError."""
     text = text_property(properties, METADATA_COMPRESSION, default)
     try:
         return Codec(text.lower())
@@ -94,10 +94,12 @@ def is_metadata_file(path: str) -> bool:
 
 
 def read_metadata(io: FileIO, path: str) -> TableMetadata:
-    """Return the metadata in a file, gzip or not whatever its name says.
+    """Return the metadata in a file, gzip or not, whatever its name says.
 
-    Raises NoSuchFileError, CorruptFileError naming the file, UnsupportedError for a format
-    version that we don't know.
+    Raises:
+        NoSuchFileError: the file does not exist.
+        CorruptFileError: the file cannot be decoded; the message names it.
+        UnsupportedError: the format version is newer than this library.
     """
     return decode_metadata(path, io.read_bytes(path), limits_of(io.properties))
 
@@ -105,10 +107,10 @@ def read_metadata(io: FileIO, path: str) -> TableMetadata:
 def load_version(
     io: FileIO, table: str, path: str, cached: LoadedTable | None = None
 ) -> LoadedTable:
-    """Return a table as one of its metadata files has it; raises as `read_metadata` does.
+    """Return a table at one of its metadata files; raises as `read_metadata` does.
 
-    `cached` was read before: where the bytes are the same its metadata is taken again, since
-    parsing thousands of snapshots is what a small commit costs.
+    If the bytes are those of `cached`, reuses its metadata: parsing thousands of snapshots is most
+    of the time of a small commit.
     """
     data = io.read_bytes(path)
     digest = digest_of(data)
@@ -121,26 +123,26 @@ def load_version(
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return what tells the bytes of one metadata file from those of another."""
+    """Return a digest of the bytes of a metadata file."""
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
 def decode_metadata(path: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
-    """Return the metadata that the bytes of the file `path` hold."""
+    """Return the metadata in the bytes of the file `path`."""
     return _sized(path, data, limits)[0]
 
 
 def _sized(path: str, data: bytes, limits: Limits) -> tuple[TableMetadata, int]:
-    """Return metadata and the number of its bytes, inflated."""
+    """Return metadata and the number of its uncompressed bytes."""
     data = inflated_text(path, data, limits)
     with decoding(f"Metadata file {path}"):
         return metadata_from_json(data, f"Metadata file {path}", decoded), len(data)
 
 
 def inflated_text(path: str, data: bytes, limits: Limits) -> bytes:
-    """Return the text in a metadata file, gzip or not whatever its name says.
+    """Return the text in a metadata file, gzip or not, whatever its name says.
 
-    Raises CorruptFileError naming the file.
+    Raises CorruptFileError, which names the file.
     """
     if not data.startswith(_GZIP_MAGIC):
         return data
@@ -162,10 +164,10 @@ def deflated(text: str, codec: Codec) -> bytes:
 
 
 def metadata_location(metadata: TableMetadata | ViewMetadata, name: str) -> str:
-    """Return where a new metadata file (a manifest, a list) of a table, or of a view, goes.
+    """Return the location of a new metadata file (a manifest, a list) of a table or view.
 
-    `write.metadata.path` where it is set, relative to the table's location or absolute
-    (specification: "Path Construction"), else the folder `metadata`.
+    `write.metadata.path` if it is set, relative to the table's location or absolute (specification:
+    "Path Construction"), otherwise the folder `metadata`.
     """
     folder = metadata.properties.get(WRITE_METADATA_PATH, METADATA_FOLDER)
     if location.is_absolute(folder):

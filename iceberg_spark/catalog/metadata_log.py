@@ -1,4 +1,4 @@
-"""The log of former metadata files, kept short, and the files that fall out of it."""
+"""The log of earlier metadata files, its length limit, and the deletion of files beyond it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from iceberg_spark.spec.properties import (
 
 
 def with_log(metadata: TableMetadata, base: LoadedTable) -> TableMetadata:
-    """Return metadata whose log ends with the file it replaces."""
+    """Return metadata whose log ends with the file that it replaces."""
     logged, _ = add_metadata_log_entry(
         metadata,
         base.metadata_location,
@@ -31,10 +31,10 @@ def with_log(metadata: TableMetadata, base: LoadedTable) -> TableMetadata:
 
 
 def delete_dropped(io: FileIO, base: LoadedTable, committed: LoadedTable) -> None:
-    """Delete the files that fell out of the log, where the table asks for that.
+    """Delete the files that were removed from the log, if the table is configured so.
 
-    Only the table's own metadata files: a log can name any file. Called after the commit: a file
-    that can't be deleted is left to orphan removal.
+    Deletes only the table's own metadata files: a log can name any file. Runs after the commit.
+    Orphan removal finds files that cannot be deleted.
     """
     if not bool_property(committed.metadata.properties, METADATA_DELETE_AFTER_COMMIT_ENABLED):
         return
@@ -53,7 +53,7 @@ def delete_dropped(io: FileIO, base: LoadedTable, committed: LoadedTable) -> Non
 
 
 def _is_own(io: FileIO, path: str, table: LoadedTable, owned: OwnedFolders) -> bool:
-    """Return whether a file is former metadata of a table: by name and folder, or by its uuid."""
+    """Return whether a file is earlier metadata of a table: by name and folder, or by uuid."""
     if not is_metadata_file(path) or not owned.in_metadata(path):
         return False
     if is_folder(table) and version_of(location.name(path)) is not None:

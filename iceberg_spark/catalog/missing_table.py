@@ -1,4 +1,4 @@
-"""The error of a missing table: its name, where it was expected, and a name that is near."""
+"""The error of a missing table: its name, where it was expected, and a similar name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from iceberg_spark.spec.nearest import did_you_mean
 
 
 def missing_table(catalog: Catalog, identifier: str, error: Exception) -> NoSuchTableError:
-    """Return the error for a table, by the error that loading it ended with.
+    """Return the error for a table, from the error of loading it.
 
     Example:
         >>> missing_table(catalog, "db.ordrs", error)

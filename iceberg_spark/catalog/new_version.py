@@ -1,8 +1,8 @@
-"""The file whose creation makes a commit visible: created by one writer, and whose it is found out.
+"""The file whose creation makes a commit visible: one writer creates it, and finds out who did.
 
-A store's answer may be lost or be an error although the file was written, and a driver that sends
-a creation again hears "exists" about its own file. So whose file is there is known by its bytes;
-and since a creation changes nothing where a file is, it is sent again until the answer is clear.
+A store's response can be lost, or be an error although the file was written. A driver that repeats
+the request then gets "exists" for its own file. So the bytes decide whose file it is. Since a
+creation does not change an existing file, the request is repeated until the response is clear.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ class _Whose(Enum):
 
 
 def create_version(io: FileIO, path: str, data: bytes) -> None:
-    """Create a version's metadata file; when this returns the file is there and ours.
+    """Create a version's metadata file; after it returns, the file exists and has these bytes.
 
-    Raises CommitFailedException where another's is there, CommitStateUnknownException where that
-    can't be told; any other IcebergError is the store's refusal: nothing is there nor will be.
+    Raises:
+        CommitFailedException: another writer's file is there.
+        CommitStateUnknownException: whose file is there is unknown.
+        IcebergError: any other one is the store's refusal. No file was created, and none will be.
     """
     local = location.is_local(path)
     for number, pause in enumerate((*_PAUSES_S, 0.0)):
@@ -52,17 +54,17 @@ def create_version(io: FileIO, path: str, data: bytes) -> None:
                 return
             case _Whose.ANOTHERS:
                 raise another_came_first(path) from answer
-            case _ if local and exists and first:  # a link that was refused is no lost one
+            case _ if local and exists and first:  # a refused link is not a lost response
                 raise another_came_first(path) from answer
             case _Whose.NOBODYS if not exists and (local or (first and _refuses(answer))):
-                raise answer  # nothing is on its way that could still arrive
+                raise answer  # no request is under way that could still succeed
             case _:
                 time.sleep(pause)
     raise unknown(path, answer) from answer
 
 
 def _create(io: FileIO, path: str, data: bytes) -> IcebergError | None:
-    """Return None if the store says that it created the file, else its error."""
+    """Return None if the store created the file, otherwise its error."""
     try:
         io.create_if_absent(path, data)
     except IcebergError as error:
@@ -71,7 +73,7 @@ def _create(io: FileIO, path: str, data: bytes) -> IcebergError | None:
 
 
 def _refuses(error: IcebergError) -> bool:
-    """Return whether a store says that it won't, rather than that it failed."""
+    """Return whether the store refused the request, rather than failed."""
     return not isinstance(error, StorageError) or isinstance(error, StoragePermissionError)
 
 
@@ -86,7 +88,7 @@ def _whose(io: FileIO, path: str, data: bytes) -> _Whose:
         return _Whose.OURS
     try:
         decode_metadata(path, there)
-    except CorruptFileError:  # half of somebody's: an answer cut short
+    except CorruptFileError:  # a part of another writer's file: the response was cut off
         return _Whose.UNCLEAR
     except UnsupportedError:
         pass
@@ -99,7 +101,7 @@ def another_came_first(path: str) -> CommitFailedException:
 
 
 def unknown(path: str, error: BaseException | None) -> CommitStateUnknownException:
-    """Return the error of a commit that may have landed."""
+    """Return the error of a commit that may have succeeded."""
     return CommitStateUnknownException(
         f"The commit to {path} may have landed: {error}. Look at the table before trying again; "
         "no file was removed"

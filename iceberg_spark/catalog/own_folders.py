@@ -1,4 +1,4 @@
-"""The folders that metadata names as its table's own: its word, which proves nothing."""
+"""The folders that metadata names as the table's own, which proves nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITE_PATHS = (WRITE_DATA_PATH, WRITE_METADATA_PATH, OBJECT_STORE_PATH, FOLDER_S
 
 
 def own_folders(metadata: TableMetadata) -> Iterator[str]:
-    """Yield the table's location and the folders of its properties `write.*.path`, as they say."""
+    """Yield the table's location and the folders of its `write.*.path` properties, unchanged."""
     yield metadata.location
     for key in WRITE_PATHS:
         folder = metadata.properties.get(key)
@@ -27,5 +27,5 @@ def own_folders(metadata: TableMetadata) -> Iterator[str]:
 
 
 def whole_folder(metadata: TableMetadata, folder: str) -> str:
-    """Return a folder that a property names, which may be relative to the table's location."""
+    """Return the absolute folder of a property, which may be relative to the table's location."""
     return folder if location.is_absolute(folder) else location.join(metadata.location, folder)

@@ -1,7 +1,7 @@
-"""Which files a table may delete: those below folders that are its own.
+"""Which files a table may delete: those in folders that are its own.
 
-Metadata can name any path, and its own location. What it names is deleted only below the location
-by which the catalog or the user knows the table, and not where another table lies in between.
+Metadata can name any path and any location as its own. Files that it names are deleted only below
+the location by which the catalog or the user knows the table, and not if another table is between.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from iceberg_spark.spec.properties import WRITE_METADATA_PATH
 Column: TypeAlias = Any  # pyarrow ships no types
 
 POINTERS = r"(?:\.metadata\.json(?:\.gz)?|(?:^|/)version-hint\.text)$"
-"""Metadata files and hints: no snapshot has one, so what names one is wrong."""
+"""Metadata files and hints: no snapshot has one, so whatever names one as data is wrong."""
 
 STAGING = "copy-table-staging-"
-"""What a folder of metadata that `rewrite_table_path` staged begins with (Java: the same)."""
+"""Prefix of the metadata folders that `rewrite_table_path` stages (Java: the same)."""
 _NOT_NAMES = ("", ".", "..")
 
 _LAID_OUT = re.compile(r"^(?:data|metadata|[01]{4}|[01]{8}|.*=.*)$", re.DOTALL)
-"""Folders that writers make inside a table: not looked into for other tables on remote stores."""
+"""Folders that writers create in a table; not searched for other tables on remote stores."""
 
 
 class OwnedFolders:
-    """The folders of a table by its catalog, or by the user, and what lies in them.
+    """A table's folders by its catalog or the user, and what is in them.
 
     `home` is the table's location (`recorded_location`), `chosen` a folder that the user names as
     the table's. The folder of the newest metadata file, which the catalog names, belongs to both.
@@ -61,7 +61,7 @@ class OwnedFolders:
         self._real = RealPaths()
 
     def mask(self, paths: Column) -> Column:
-        """Return which of a column of locations are files of the table's own."""
+        """Return which locations of a column are the table's own files."""
         folders, names = split_paths(paths)
         encoded = folders.dictionary_encode()
         owned = pa.array(
@@ -71,11 +71,11 @@ class OwnedFolders:
         return pc.and_(owned.take(encoded.indices), named)
 
     def has(self, path: str) -> bool:
-        """Return whether one location is a file of the table's own."""
+        """Return whether a location is one of the table's own files."""
         return bool(self.mask(pa.array([path], pa.string()))[0].as_py())
 
     def metadata_mask(self, paths: Column) -> Column:
-        """Return which of a column of locations lie where the table's manifests go."""
+        """Return which locations of a column are in the folders of the table's manifests."""
         parents = [location.parent(path) for path in paths.to_pylist()]
         in_manifests = {
             folder: sure_folder(folder, self._real) in self._manifests for folder in set(parents)
@@ -98,7 +98,7 @@ class OwnedFolders:
         )
 
     def _between(self, own: str, path: str) -> Iterator[str]:
-        """Yield the folders where another table may lie: around an own one far off, and below."""
+        """Yield folders where another table may be: around a remote own folder, and below."""
         if self.home is None or not _is_below(own, self.home):
             above = location.parent(own)
             if self.home is None or not _is_below(self.home, above):
@@ -129,11 +129,11 @@ def is_folder(table: LoadedTable) -> bool:
 
 
 def recorded_location(table: LoadedTable) -> str | None:
-    """Return a table's location by its catalog or by the user, None where neither says it.
+    """Return a table's location by its catalog or the user, None if neither gives it.
 
-    Metadata is written by others, so its own `location` counts only in the answer of a catalog's
-    server. A catalog that names the metadata file `/t/metadata/v.metadata.json` has the table at
-    `/t`; where `write.metadata.path` says where that file goes, its folder proves nothing.
+    Others write metadata, so its `location` counts only in the response of a catalog's server. If a
+    catalog names the metadata file `/t/metadata/v.metadata.json`, the table is at `/t`. If
+    `write.metadata.path` decides where that file is, its folder proves nothing.
     """
     if is_folder(table):
         return table.identifier
@@ -147,10 +147,10 @@ def recorded_location(table: LoadedTable) -> str | None:
 
 
 def sure_folder(folder: str, real: RealPaths | None = None) -> str | None:
-    """Return a folder by the one name that it surely has, None where it may be another's.
+    """Return a folder's canonical name, None if it may be another table's.
 
-    Local links are followed. A key of an object store is taken as it is written, and one with
-    parts that some drivers resolve is in no folder for sure.
+    Follows local links. Keys of object stores are compared as written; a key with parts that some
+    drivers resolve is in no folder for certain.
     """
     kind = location.store_of(folder)
     rest = location.strip_scheme(folder)
@@ -174,7 +174,7 @@ def _metadata_folders(home: str | None, table: LoadedTable) -> frozenset[str]:
 
 
 def _manifest_folders(table: LoadedTable) -> frozenset[str]:
-    """Return the folder of the property for metadata, where manifests go as well."""
+    """Return the folder of the property for metadata, which also holds manifests."""
     named = table.metadata.properties.get(WRITE_METADATA_PATH)
     folder = sure_folder(whole_folder(table.metadata, named)) if named else None
     return frozenset() if folder is None else frozenset((folder,))

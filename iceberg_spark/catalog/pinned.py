@@ -18,17 +18,17 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 
 MOST_CONTENT = 256 * 1024
-"""Bytes of packed metadata that may travel with a reader, which every task gets."""
+"""Bytes of compressed metadata that may be pickled with a reader, which every task gets."""
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedTable:
-    """Where the metadata of a load is, so that schema, plan and tasks see one version.
+    """The location of loaded metadata, so that schema, plan and tasks see one version.
 
-    Metadata files are immutable, so a worker reads the same one again; one that has been
-    removed since falls back to the newest, where the pinned snapshot is looked up by id. Metadata
-    that the catalog gave itself travels along (`content`) where it is small, since its file need
-    not be readable to us. `io` is the storage of the table's files, `options` those of the load.
+    Metadata files are immutable, so a worker reads the same one again. If the file was removed
+    since, it loads the newest version and finds the pinned snapshot there by id. Small metadata
+    that the catalog itself gave is pickled too (`content`), since the worker may not be allowed to
+    read its file. `io` is the storage of the table's files, `options` are those of the load.
     """
 
     path: str
@@ -38,7 +38,7 @@ class PinnedTable:
     content: bytes | None = field(default=None, repr=False)
 
     def metadata(self) -> TableMetadata:
-        """Read the pinned metadata. Raises NoSuchTableError when the table is gone."""
+        """Read the pinned metadata. Raises NoSuchTableError if the table was removed."""
         if self.content is not None:
             return decode_metadata(self.metadata_location, self.content)
         try:
@@ -48,16 +48,16 @@ class PinnedTable:
 
 
 def split_name(path: str) -> tuple[str, str | None]:
-    """Return the table and the metadata table's name of "T#name"; None where T alone is given.
+    """Return the table and the metadata table of "T#name"; None for the latter without "#".
 
-    A folder's name may hold a "#": a name has no slash.
+    The name of a folder may contain "#": the name after it has no slash.
     """
     table, mark, name = path.rpartition("#")
     return (table, name) if mark and table and "/" not in name else (path, None)
 
 
 def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTable]:
-    """Load the newest version of a table, or of that of a metadata table, and pin it.
+    """Load and pin the newest version of a table, or of the table of a metadata table.
 
     Raises NoSuchTableError.
     """
@@ -68,7 +68,7 @@ def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTabl
 
 
 def pinned(path: str, loaded: LoadedTable, storage: Mapping[str, str]) -> PinnedTable:
-    """Return a table as it was loaded by `path` with these storage options."""
+    """Pin a table that was loaded by `path` with these storage options."""
     content = encode_metadata(loaded.metadata, Codec.GZIP) if loaded.given_by_catalog else b""
     some = content if 0 < len(content) <= MOST_CONTENT else None
     table, _ = split_name(path)

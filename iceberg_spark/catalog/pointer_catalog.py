@@ -1,7 +1,8 @@
-"""Tables of a catalog that keeps one pointer for each: where its newest metadata file is.
+"""Tables of a catalog that stores one pointer per table: the location of its newest metadata file.
 
-A commit writes a metadata file of a new name and moves the pointer from the file that it was made
-for to the new one, which one of several writers can (Java: BaseMetastoreTableOperations).
+A commit writes a metadata file of a new name and moves the pointer from the file that it was
+derived from to the new one. Only one of several writers can do so (Java:
+BaseMetastoreTableOperations).
 """
 
 from __future__ import annotations
@@ -67,60 +68,60 @@ from iceberg_spark.spec.secrets import check_place
 from iceberg_spark.spec.updates import TableUpdate
 
 _TRIES = 4
-"""How often a move is asked for whose answer is lost, and a file that was just replaced read."""
+"""How often to repeat a move without a response, or the read of a file that was just replaced."""
 _LONGEST_PAUSE = 5.0  # seconds
 
 
 class Move(NamedTuple):
-    """A table's pointer is at `base` and shall be at `made`."""
+    """The move of a table's pointer from `base` to `made`."""
 
     base: LoadedTable
     created: LoadedTable
 
 
 class Pointers(Protocol):
-    """Where the newest metadata file of each table is.
+    """The location of each table's newest metadata file.
 
-    A StorageError leaves open whether a move was made; every other IcebergError is a refusal.
+    After a StorageError the outcome is unknown; every other IcebergError is a refusal.
     """
 
     def find(self, identifier: str) -> str | None:
-        """Return where a table's newest metadata file is; None: there is no such table."""
+        """Return the location of a table's newest metadata file, None if there is no table."""
         ...
 
     def insert(self, created: LoadedTable) -> bool:
-        """Add a table; False where the name is taken."""
+        """Add a table; False if the name is taken."""
         ...
 
     def move(self, base: LoadedTable, created: LoadedTable) -> bool:
-        """Move a table's pointer; False where it isn't at `base`."""
+        """Move a table's pointer; False if it is not at `base`."""
         ...
 
     def move_all(self, moves: Sequence[Move]) -> bool:
-        """Move the pointers of several tables at once; False, and none moved, where one can't be.
+        """Move several pointers in one step; False, without any move, if one is not at its base.
 
-        Raises UnsupportedError where pointers are moved one by one only.
+        Raises UnsupportedError if pointers can only be moved one by one.
         """
         ...
 
     def remove(self, identifier: str, expected: str | None = None) -> bool:
-        """Remove a table's pointer; False if there is none, or it is not `expected` (None: any)."""
+        """Remove a table's pointer; False if there is none, or it differs from `expected`."""
         ...
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new table of that name goes."""
+        """Return the location of a new table of this name."""
         ...
 
 
 class _New(NamedTuple):
-    """A table that is created has no pointer before."""
+    """The base of a table that is created: it has no pointer yet."""
 
     base: None
     created: LoadedTable
 
 
 _Written: TypeAlias = Move | _New
-"""A table's new metadata file, and what it was made for."""
+"""A table's new metadata file and the change that it was written for."""
 
 
 class PointerCatalog:
@@ -138,7 +139,7 @@ class PointerCatalog:
         made_by: Callable[[str, dict[str, str]], PointerCatalog],
         views: ViewPointers | None = None,
     ) -> None:
-        """`made_by` makes the catalog again in another process; without `views` it has none."""
+        """`made_by` creates the catalog in another process; `views` is None without views."""
         self._name = name
         self._properties = dict(properties)
         self._pointers = pointers
@@ -161,17 +162,17 @@ class PointerCatalog:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What it was made from (may hold secrets: never print)."""
+        """The properties that created it. They may hold secrets: never print them."""
         return MappingProxyType(self._properties)
 
     @property
     def namespaces(self) -> Namespaces | None:
-        """The list of its tables; None where it keeps none."""
+        """Its namespaces and tables; None if it keeps no list."""
         return self._namespaces
 
     @property
     def views(self) -> Views | None:
-        """Its views; None where it keeps none."""
+        """Its views; None if it supports none."""
         return self._views
 
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
@@ -184,9 +185,9 @@ class PointerCatalog:
         return NewTable(creation(table_location), self.io(table_location))
 
     def location_of(self, identifier: str) -> str:
-        """Return where a new table of that name goes.
+        """Return the location of a new table of this name.
 
-        Raises InvalidInputError for a name that would lead out of its namespace's folder.
+        Raises InvalidInputError for a name that leads out of its namespace's folder.
         """
         if "/" in identifier or any(part in ("", ".", "..") for part in identifier.split(".")):
             raise InvalidInputError(
@@ -199,16 +200,19 @@ class PointerCatalog:
     def load(self, identifier: str) -> LoadedTable:
         """Return the newest committed metadata.
 
-        Raises NoSuchTableError, StorageError, CorruptFileError (also where the file is missing
-        that the catalog names: then the table is broken, not absent), UnsupportedError where the
-        catalog of another machine names a local path.
+        Raises:
+            NoSuchTableError: there is no table of this name.
+            CorruptFileError: the metadata cannot be decoded, or the file that the catalog names is
+                missing. Then the table is broken, not absent.
+            StorageError: the catalog or the storage fails.
+            UnsupportedError: the catalog of another machine names a local path.
         """
         path = self._find(identifier)
         for _ in range(_TRIES):
             self._trust.check_local(path)
             try:
                 return self._recorded(load_version(self._io, identifier, path))
-            except NoSuchFileError:  # deleted after a later commit, or lost: look again
+            except NoSuchFileError:  # deleted after a later commit, or missing: load again
                 before, path = path, self._find(identifier)
                 if path == before:
                     break
@@ -217,13 +221,13 @@ class PointerCatalog:
         )
 
     def _recorded(self, table: LoadedTable) -> LoadedTable:
-        """Return a table with the location that the catalog gives its name, if it is there.
+        """Return a table with the location that the catalog has for its name, if it is there.
 
-        Only if its metadata file is elsewhere: by default that file is below the location.
+        Needed only if the metadata file is elsewhere; by default it is below the location.
         """
         if recorded_location(table) is not None:
             return table
-        # Without a location of the catalog fewer files are the table's.
+        # Without a location from the catalog, the table owns fewer files.
         with suppress(IcebergError):
             default = self.location_of(table.identifier)
             if location.same_file(default, table.metadata.location):
@@ -237,7 +241,7 @@ class PointerCatalog:
         return path
 
     def table_exists(self, identifier: str) -> bool:
-        """Return whether there is a table."""
+        """Return whether the table exists."""
         return self._pointers.find(identifier) is not None
 
     def commit(
@@ -256,7 +260,7 @@ class PointerCatalog:
         return move.created
 
     def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
-        """Move the pointers of several tables that are there at once, or none."""
+        """Move the pointers of several existing tables in one step, or none."""
         bases = [change.base for change in changes if change.base is not None]
         if len(bases) < len(changes):
             raise one_table_only(self._name, [change.identifier for change in changes])
@@ -272,7 +276,7 @@ class PointerCatalog:
         return [move.created for move in written]
 
     def _next(self, change: TableChange, base: LoadedTable) -> Move:
-        """Write the metadata file that a change makes of its base, which is the newest still."""
+        """Write the metadata file that a change derives from its base, which must be the newest."""
         identifier = change.identifier
         before = self._find(identifier)
         if before != base.metadata_location:
@@ -298,7 +302,7 @@ class PointerCatalog:
     def _write(
         self, identifier: str, metadata: TableMetadata, version: int, folder: str | None = None
     ) -> LoadedTable:
-        """Write a metadata file to a folder, None: to where the metadata says."""
+        """Write a metadata file to a folder, None: to the metadata's own location."""
         codec = codec_of(metadata.properties)
         name = numbered_name(version, str(uuid.uuid4()), codec)
         path = location.join(folder, name) if folder else metadata_location(metadata, name)
@@ -308,10 +312,10 @@ class PointerCatalog:
         return LoadedTable(identifier, metadata, path, io, digest_of(data))
 
     def _settle(self, written: Sequence[_Written], ask: Callable[[], bool]) -> None:
-        """Move pointers; where an answer is lost ask again, for only one move can be made.
+        """Move pointers; repeat a request without a response, for only one of them can succeed.
 
-        The files' names are this commit's alone. So a second move says no where the first was made
-        or another commit won, and the newest log tells which; that of one table tells for all.
+        The names of the files belong to this commit alone. So a second move fails if the first one
+        succeeded or another commit won, and the newest log shows which. One table decides for all.
         """
         first = written[0].created
         pauses = wait_random_exponential(multiplier=0.1, max=_LONGEST_PAUSE)
@@ -331,7 +335,7 @@ class PointerCatalog:
         if not landed:
             self._forget_all(written)
             raise self._refused(written)
-        with suppress(Exception):  # it has landed: no failure from here on is the commit's
+        with suppress(Exception):  # committed: a failure from here on is not the commit's
             for base, created in written:
                 if base is not None:
                     delete_dropped(self._io, base, created)
@@ -351,11 +355,11 @@ class PointerCatalog:
             self._forget(written_table.created)
 
     def _forget(self, created: LoadedTable) -> None:
-        with suppress(IcebergError):  # left to orphan removal: nothing names it
+        with suppress(IcebergError):  # nothing names the file; orphan removal finds it
             self._io.delete(created.metadata_location)
 
     def _have_landed(self, written: Sequence[_Written]) -> bool:
-        """Tell from one table for all, which were moved at once. Raises StorageError: unclear."""
+        """Return whether all moves succeeded, by one table. Raises StorageError: unknown."""
         unclear: StorageError | None = None
         for written_table in written:
             try:
@@ -366,12 +370,12 @@ class PointerCatalog:
         raise unclear
 
     def _has_landed(self, created: LoadedTable, base: LoadedTable | None) -> bool:
-        """Tell from the newest metadata whether a move was made. Raises StorageError: unclear."""
+        """Return whether a move succeeded, by the newest metadata. StorageError: unknown."""
         identifier = created.identifier
         path = self._pointers.find(identifier)
         if path == created.metadata_location:
             return True
-        if path is None:  # it may have landed, and been renamed since: then the file is in use
+        if path is None:  # it may have been committed and renamed since: then the file is in use
             raise StorageError(f"{identifier} is no longer in catalog '{self._name}'")
         newest = load_version(self._io, identifier, path).metadata
         if base is None:
@@ -391,9 +395,11 @@ class PointerCatalog:
         )
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
-        """Forget the table; with `purge` remove its data and metadata (`files_to_purge`).
+        """Remove the table from the catalog; with `purge` also its files (`files_to_purge`).
 
-        Raises NoSuchTableError, CommitFailedException (`purge`, and others changed the table).
+        Raises:
+            NoSuchTableError: there is no table of this name.
+            CommitFailedException: another writer changed the table (only with `purge`).
         """
         if purge:
             table = self.load(identifier)
@@ -405,8 +411,11 @@ class PointerCatalog:
     def remove(self, table: LoadedTable) -> None:
         """Remove a table's pointer if the table is still at this version; its files stay.
 
-        Whoever deletes files next needs that: a renamed table is in use under its new name.
-        Raises CommitFailedException if the pointer has moved, ValidationException (`gc.enabled`).
+        Required before its files are deleted: a renamed table is in use under its new name.
+
+        Raises:
+            CommitFailedException: the pointer has moved.
+            ValidationException: `gc.enabled` is false.
         """
         check_purge(table)
         if not self._pointers.remove(table.identifier, table.metadata_location):
@@ -419,8 +428,8 @@ class PointerCatalog:
 def _metadata_folder(base: LoadedTable, metadata: TableMetadata) -> str | None:
     """Return the folder of the base's metadata file, None if the change moves the metadata.
 
-    The file's folder is the catalog's word for where the table is (`owned.recorded_location`).
-    Metadata that names another location must not move it there by the user's next commit.
+    By this folder the catalog knows where the table is (`owned.recorded_location`). Metadata that
+    names another location must not move the table there by the user's next commit.
     """
     is_moved = metadata_location(base.metadata, "") != metadata_location(metadata, "")
     return None if is_moved else location.parent(base.metadata_location)

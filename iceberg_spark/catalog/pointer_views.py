@@ -1,7 +1,7 @@
-"""Views of a catalog that keeps one pointer for each: where its newest metadata file is.
+"""Views of a catalog that stores one pointer per view: the location of its newest metadata file.
 
-As tables of such catalogs are changed: a metadata file of a new name, and the pointer moved to it
-from the one that it was made for (Java: BaseMetastoreViewCatalog).
+They change like the tables of such catalogs: by a metadata file of a new name, and a pointer that
+moves from the file that it was derived from (Java: BaseMetastoreViewCatalog).
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from iceberg_spark.spec.secrets import check_place
 from iceberg_spark.spec.view import NewView, ViewMetadata
 
 _TRIES = 4
-"""How often a move is asked for whose answer is lost, and a view changed that others change."""
+"""How often to repeat a move without a response, or a change that others overtake."""
 _LONGEST_PAUSE = 5.0  # seconds
 _KEPT_FILES = "gc.enabled"
 _LOOKED_AT = 100
-"""Metadata files of each end, in a dropped view's folder, that are looked at: whose are they?"""
+"""Metadata files to read at each end of a dropped view's folder, to find their owner."""
 _UNREADABLE = (NoSuchFileError, CorruptFileError, InvalidSchemaError, UnsupportedError)
 
 
 class ViewPointers(Protocol):
-    """Where the newest metadata file of each view is.
+    """The location of each view's newest metadata file.
 
-    A StorageError leaves open whether a move was made; every other IcebergError is a refusal.
+    After a StorageError the outcome is unknown; every other IcebergError is a refusal.
     """
 
     def list_views(self, namespace: Name) -> list[Name]:
@@ -64,30 +64,30 @@ class ViewPointers(Protocol):
         ...
 
     def find(self, identifier: str) -> str | None:
-        """Return where a view's newest metadata file is; None: there is no such view."""
+        """Return the location of a view's newest metadata file, None if there is no view."""
         ...
 
     def insert(self, created: StoredView) -> bool:
-        """Add a view; False where a view or table has its name. Raises NoSuchNamespaceError."""
+        """Add a view; False if a view or table has its name. Raises NoSuchNamespaceError."""
         ...
 
     def move(self, base: StoredView, created: StoredView) -> bool:
-        """Move a view's pointer; False where it isn't at `base`."""
+        """Move a view's pointer; False if it is not at `base`."""
         ...
 
     def remove(self, identifier: str, metadata_location: str) -> bool:
-        """Forget a view; False where none has its newest metadata file `metadata_location`."""
+        """Remove a view; False if no view is at the metadata file `metadata_location`."""
         ...
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Give a view another name.
+        """Rename a view.
 
         Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
         """
         ...
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new view of that name goes."""
+        """Return the location of a new view of this name."""
         ...
 
 
@@ -107,17 +107,20 @@ class PointerViews:
         return self._pointers.list_views(namespace)
 
     def exists(self, identifier: str) -> bool:
-        """Return whether there is such a view."""
+        """Return whether the view exists."""
         return self._pointers.find(identifier) is not None
 
     def load(self, identifier: str) -> ViewMetadata:
-        """Return a view as it is now. Raises NoSuchViewError, CorruptFileError."""
+        """Load a view. Raises NoSuchViewError, CorruptFileError."""
         return self._stored(identifier).metadata
 
     def create(self, identifier: str, view: NewView) -> ViewMetadata:
         """Create a view.
 
-        Raises ViewAlreadyExistsError, NoSuchNamespaceError, InvalidInputError (a table's folder).
+        Raises:
+            ViewAlreadyExistsError: a view or table has this name.
+            NoSuchNamespaceError: the namespace does not exist.
+            InvalidInputError: the location is a table's folder.
         """
         if self.exists(identifier):
             raise self._taken(identifier)
@@ -131,11 +134,13 @@ class PointerViews:
         return new_view.metadata
 
     def replace(self, identifier: str, base: ViewMetadata, view: NewView) -> ViewMetadata:
-        """Give a view another definition; versions of before stay in its history.
+        """Replace a view's definition; earlier versions stay in its history.
 
-        Raises NoSuchViewError, CommitFailedException (another view has the name now),
-        ValidationException (a text in another dialect would be lost), InvalidInputError (a
-        table's folder).
+        Raises:
+            NoSuchViewError: there is no view of this name.
+            CommitFailedException: the name belongs to another view now.
+            ValidationException: a query in another dialect would be lost.
+            InvalidInputError: the location is a table's folder.
         """
         if view.location is not None and not location.same_file(view.location, base.location):
             check_place(view.location)
@@ -147,16 +152,16 @@ class PointerViews:
     def update_properties(
         self, identifier: str, base: ViewMetadata, updates: Mapping[str, str], removals: Name
     ) -> None:
-        """Set and take away properties of a view.
+        """Set and remove properties of a view.
 
-        Raises NoSuchViewError, CommitFailedException (another view has the name now).
+        Raises NoSuchViewError, CommitFailedException (the name belongs to another view now).
         """
         self._changed(identifier, base, lambda now: with_properties(now, updates, removals))
 
     def drop(self, identifier: str) -> None:
         """Remove a view, and its metadata files unless `gc.enabled` is false.
 
-        Raises NoSuchViewError, CommitFailedException (others change it all the time).
+        Raises NoSuchViewError, CommitFailedException (others change it each time).
         """
         for _ in range(_TRIES):
             path = self._pointers.find(identifier)
@@ -164,7 +169,7 @@ class PointerViews:
                 raise self._missing(identifier)
             try:
                 stored = self._read(identifier, path)
-            except _UNREADABLE:  # lost, broken or of a format to come: the name can go
+            except _UNREADABLE:  # missing, broken or of a newer format: the name can be removed
                 stored = None
             if self._pointers.remove(identifier, path):
                 if stored is not None:
@@ -173,7 +178,7 @@ class PointerViews:
         raise CommitFailedException(f"View {identifier} is changed by others: try again")
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Give a view another name; its files stay where they are.
+        """Rename a view; its files stay where they are.
 
         Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
         """
@@ -182,7 +187,7 @@ class PointerViews:
     def _changed(
         self, identifier: str, base: ViewMetadata, change: Callable[[ViewMetadata], ViewMetadata]
     ) -> ViewMetadata:
-        """Make a change of the view as it is now; again where others changed it meanwhile."""
+        """Apply a change to the newest version of a view; repeat it if others changed the view."""
         trying = Retrying(
             retry=retry_if_exception_type(_Overtaken),
             stop=stop_after_attempt(_TRIES),
@@ -208,7 +213,7 @@ class PointerViews:
         return changed
 
     def _check_place(self, now: StoredView, changed: ViewMetadata) -> None:
-        """Refuse to follow metadata to another bucket; a change of the place is the user's."""
+        """Refuse to follow metadata to another bucket; only the user changes the location."""
         folder = metadata_location(changed, "")
         if folder == metadata_location(now.metadata, ""):
             name = "location or property write.metadata.path"
@@ -225,7 +230,7 @@ class PointerViews:
         for _ in range(_TRIES):
             try:
                 return self._read(identifier, path)
-            except NoSuchFileError:  # dropped and made again meanwhile, or lost: look again
+            except NoSuchFileError:  # dropped and created again since, or missing: load again
                 before, path = path, self._pointers.find(identifier)
                 if path is None:
                     raise self._missing(identifier) from None
@@ -236,10 +241,11 @@ class PointerViews:
         )
 
     def _landed(self, created: StoredView, ask: Callable[[], bool]) -> bool:
-        """Return whether the pointer was moved to a file, which is deleted if it was not.
+        """Return whether the pointer was moved to a file; otherwise delete the file.
 
-        Where an answer is lost it is asked again: the file's name is this change's alone, so a
-        second move says no, and a look tells. Raises CommitStateUnknownException.
+        Repeats a move without a response. The file's name belongs to this change alone, so a second
+        move fails if the first one succeeded, and the pointer shows it. Raises
+        CommitStateUnknownException.
         """
         asking = Retrying(
             retry=retry_if_exception_type(StorageError),
@@ -295,9 +301,9 @@ class PointerViews:
 
 
 class _Overtaken(CommitFailedException):
-    """Another change of the view came first, and the next try may do."""
+    """Another change of the view came first; the next attempt may succeed."""
 
 
 def asked_again(asking: Retrying) -> bool:
-    """Return whether something was asked for more than once."""
+    """Return whether a request was sent more than once."""
     return int(asking.statistics["attempt_number"]) > 1

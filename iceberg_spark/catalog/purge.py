@@ -1,4 +1,4 @@
-"""Which files go with a table that is dropped: its own folders without the tables in them."""
+"""Which files to delete with a dropped table: its own folders without other tables in them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,20 @@ from iceberg_spark.spec.snapshot import MetadataLogEntry
 DATA_FOLDER = "data"
 _ANYBODY = "not known"
 _LOOKED_AT = 100
-"""Metadata files of each end that are read: they may be another table's."""
+"""Metadata files to read at each end, to find their owner."""
 
 
 def files_to_purge(io: FileIO, table: LoadedTable) -> tuple[str, ...]:
-    """Return the files below a table's location (`recorded_location`) that are surely its own.
+    """Return the files below a table's location (`recorded_location`) that are its own for certain.
 
-    Those in its folders of data and metadata, whether a snapshot has them or not. Tables below
-    the location and other files there are not among them, nor is what links lead to. Where
-    another table or a view has metadata in the same folders (one that was renamed, dropped
-    without its files, or registered a second time) only metadata files are, those that the
-    table's logs name: what its snapshots have is known to its readers. Raises
-    ValidationException where `gc.enabled` is false.
+    These are all files in its data and metadata folders, in a snapshot or not. Left out are tables
+    below the location, other files there, and targets of links. Another table or a view may have
+    metadata in the same folders: one that was renamed, dropped without its files, or registered
+    twice. Then only the metadata files in the table's logs are returned: its readers know the files
+    of its snapshots.
+
+    Raises:
+        ValidationException: `gc.enabled` is false.
     """
     check_purge(table)
     home = recorded_location(table)
@@ -50,10 +52,10 @@ def files_to_purge(io: FileIO, table: LoadedTable) -> tuple[str, ...]:
 
 
 def metadata_to_purge(io: FileIO, table: LoadedTable) -> tuple[str, ...]:
-    """Return the metadata files in a table's own folders that its log and former logs name.
+    """Return the metadata files in a table's own folders that its logs, current and earlier, name.
 
-    The table's UUID does not prove that a file is its own: a table may be registered twice, and
-    each registration goes on by itself.
+    The table's UUID does not prove ownership: a table can be registered twice, and each
+    registration has its own later versions.
     """
     home = recorded_location(table)
     folders = {location.parent(table.metadata_location)}
@@ -67,7 +69,7 @@ def metadata_to_purge(io: FileIO, table: LoadedTable) -> tuple[str, ...]:
 
 
 def _in_own_folders(table: LoadedTable, home: str | None, listed: Sequence[str]) -> tuple[str, ...]:
-    """Return the files in the folders of data and metadata, without those of other tables."""
+    """Return the files in the data and metadata folders, without those of other tables."""
     places = Places()
     own = {places.folder(location.parent(table.metadata_location))}
     others = set(_tables(listed, places))
@@ -83,7 +85,7 @@ def _in_own_folders(table: LoadedTable, home: str | None, listed: Sequence[str])
 def _named(io: FileIO, table: LoadedTable, metadata_files: Iterable[str]) -> set[str]:
     """Return the metadata files that a table names: its newest, those of its log and older ones.
 
-    A log is short (`write.metadata.previous-versions-max`), so the log of its oldest file is read
+    A log is short (`write.metadata.previous-versions-max`). So the log of its oldest file is read
     for older ones, as long as that is one of `metadata_files`.
     """
     readable = {_normalised(path): path for path in metadata_files}
@@ -101,7 +103,7 @@ def _named(io: FileIO, table: LoadedTable, metadata_files: Iterable[str]) -> set
 
 
 def _log_of(io: FileIO, path: str, table_uuid: str | None) -> tuple[MetadataLogEntry, ...]:
-    """Return the log of a former metadata file of a table; nothing if it can't be read."""
+    """Return the log of an earlier metadata file of a table; empty if it cannot be read."""
     try:
         metadata = read_metadata(io, path)
     except (StorageError, CorruptFileError, UnsupportedError):
@@ -114,16 +116,16 @@ def _normalised(path: str) -> str:
 
 
 def _is_shared(io: FileIO, table: LoadedTable, paths: Sequence[str]) -> bool:
-    """Return whether metadata files that a table does not name are another's, or may be.
+    """Return whether metadata files that a table does not name may belong to another owner.
 
-    A table that is a folder has no second registration: files with its UUID are its own.
+    A table that is a folder cannot be registered twice: files with its UUID are its own.
     """
     own_ids = {None, table.metadata.table_uuid} if is_folder(table) else {None}
     return any(_owner(io, path) not in own_ids for path in at_the_ends(paths, _LOOKED_AT))
 
 
 def _owner(io: FileIO, path: str) -> str | None:
-    """Return whose a metadata file is; one that can't be read may be anybody's."""
+    """Return the owner of a metadata file; a file that cannot be read may have any owner."""
     try:
         return owner_of(io, path)
     except (StorageError, UnsupportedError):
@@ -131,7 +133,7 @@ def _owner(io: FileIO, path: str) -> str | None:
 
 
 def check_purge(table: LoadedTable) -> None:
-    """Refuse to delete the files of a table that shares them (Java: Spark's DROP TABLE PURGE)."""
+    """Refuse to delete files that the table shares (Java: Spark's DROP TABLE PURGE)."""
     if not bool_property(table.metadata.properties, GC_ENABLED):
         raise ValidationException(
             f"Can't purge {table.identifier}: '{GC_ENABLED}' is false, other tables may use its "
@@ -140,7 +142,7 @@ def check_purge(table: LoadedTable) -> None:
 
 
 def _tables(listed: Sequence[str], places: Places) -> Iterator[str]:
-    """Yield the folders of tables, known by their metadata files."""
+    """Yield the folders of tables, recognised by their metadata files."""
     for path in listed:
         folder = location.parent(path)
         if is_pointer(path) and location.name(folder) == METADATA_FOLDER:
@@ -148,7 +150,7 @@ def _tables(listed: Sequence[str], places: Places) -> Iterator[str]:
 
 
 def _is_in(path: str, places: Places, own: set[str], others: set[str]) -> bool:
-    """Return whether the nearest folder above a file that belongs to someone is the table's own."""
+    """Return whether the nearest owned folder above a file is the table's own."""
     folder = places.folder(location.parent(path))
     while folder not in others:
         if folder in own and not _is_table_in(folder, others):
@@ -161,5 +163,5 @@ def _is_in(path: str, places: Places, own: set[str], others: set[str]) -> bool:
 
 
 def _is_table_in(folder: str, others: set[str]) -> bool:
-    """Return whether a folder named as the table's own is a part of another table."""
+    """Return whether a folder that is named as the table's own is part of another table."""
     return location.parent(folder) in others

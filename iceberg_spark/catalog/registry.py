@@ -1,4 +1,4 @@
-"""Catalogs by name and kind, and tables by what users call them."""
+"""Catalogs by name and type, and tables by the text that a user gives."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _JAVAS = {
     "org.apache.iceberg.aws.dynamodb.DynamoDbCatalog": "dynamodb",
     "org.apache.iceberg.gcp.bigquery.BigQueryMetastoreCatalog": "bigquery",
 }
-"""Java's classes as `catalog-impl` names them."""
+"""Java's classes as values of `catalog-impl`."""
 
 
 _STORAGE_CLASS = "io-impl"
@@ -54,13 +54,16 @@ _PYICEBERGS_STORAGE = ("pyiceberg.io.pyarrow.PyArrowFileIO", "pyiceberg.io.fsspe
 
 
 def load_catalog(name: str | None = None, **properties: object) -> Catalog:
-    """Return a catalog by name: configured properties with those given laid over them.
+    """Return a catalog by name: its configured properties, overridden by those given.
 
     `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `rest` (a server at `uri`),
-    `sql` (or `jdbc`: a database at `uri`), `hive` (a metastore at `uri`), `glue`, `dynamodb`
-    or `memory` (or `in-memory`: of this process alone). `local` needs no configuration: SQLite
-    and a warehouse in the user's data folder. Raises InvalidInputError for an unknown type,
-    UnsupportedError for `bigquery`.
+    `sql` (or `jdbc`: a database at `uri`), `hive` (a metastore at `uri`), `glue`, `dynamodb` or
+    `memory` (or `in-memory`: of this process alone). `local` needs no configuration: SQLite and a
+    warehouse in the user's data folder.
+
+    Raises:
+        InvalidInputError: the type is unknown.
+        UnsupportedError: the type is `bigquery`.
     """
     called = name or default_catalog()
     chosen = property_texts(properties)
@@ -77,7 +80,7 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
 
 
 def _configured(name: str, chosen: Mapping[str, str]) -> dict[str, str]:
-    """Return what is configured, without its secrets where another server's `uri` is given."""
+    """Return the configured properties, without their secrets if the call gives another `uri`."""
     return _without_secrets_of_others(configured(name), chosen)
 
 
@@ -122,7 +125,7 @@ def _kind_by_location(properties: Mapping[str, str]) -> str | None:
 
 
 def _note_foreign_io(name: str, properties: Mapping[str, str]) -> None:
-    """Say that a storage class of others is not used; Java's own ones are what we are as well."""
+    """Warn that another library's storage class is not used; Java's own classes need no warning."""
     kind = properties.get(_STORAGE_CLASS, _JAVAS_STORAGE)
     if not kind.startswith(_JAVAS_STORAGE) and kind not in _PYICEBERGS_STORAGE:
         warnings.warn(
@@ -132,7 +135,7 @@ def _note_foreign_io(name: str, properties: Mapping[str, str]) -> None:
 
 
 def is_kind_of_ours(properties: Mapping[str, str]) -> bool:
-    """Return whether Java's properties of a catalog describe a kind that is there."""
+    """Return whether Java's properties of a catalog describe a supported type."""
     kind = properties.get(TYPE, "").lower()
     if not kind and IMPLEMENTATION in properties:
         kind = _JAVAS.get(properties[IMPLEMENTATION], "unknown")
@@ -147,9 +150,10 @@ def is_defined(name: str) -> bool:
 def with_settings(
     table: TableName, chosen: Mapping[str, str], settings: Callable[[str], Mapping[str, str]]
 ) -> dict[str, str]:
-    """Return properties given for a table, laid over those that a session has for its catalog.
+    """Return the properties given for a table over those of the session for its catalog.
 
-    `settings` gives these by the catalog's name; it is asked where nothing else defines that.
+    `settings` returns the latter by the catalog's name; called only if nothing else defines the
+    catalog.
     """
     name = catalog_of(table)
     return dict(chosen) if name is None else overlaid(name, chosen, settings)
@@ -158,19 +162,19 @@ def with_settings(
 def overlaid(
     name: str, chosen: Mapping[str, str], settings: Callable[[str], Mapping[str, str]]
 ) -> dict[str, str]:
-    """Return properties given for a catalog over the session's, as `with_settings` does."""
+    """Return the properties given for a catalog over the session's, as `with_settings` does."""
     if is_defined(name):
         return dict(chosen)
     session_settings = dict(settings(name))
     if not session_settings and name == LOCAL_CATALOG:
-        return dict(chosen)  # it needs no configuration
+        return dict(chosen)  # `local` needs no configuration
     if session_settings and not {TYPE, IMPLEMENTATION} & session_settings.keys():
         session_settings[TYPE] = _kind_by_location(session_settings) or "hive"  # Java: SparkCatalog
     return {**_without_secrets_of_others(session_settings, chosen), **chosen}
 
 
 def catalog_of(table: TableName) -> str | None:
-    """Return the catalog that an identifier names; None for a location."""
+    """Return the catalog in an identifier; None for a location."""
     text = table_name(table)
     is_place = location.is_absolute(text) or "/" in text or "." not in text.strip(".")
     return None if is_place or is_metadata_file(text) else text.partition(".")[0]
@@ -179,10 +183,10 @@ def catalog_of(table: TableName) -> str | None:
 def resolve(
     table: TableName, properties: Mapping[str, object] | None = None
 ) -> tuple[Catalog, str]:
-    """Return the catalog that has a table, and what that catalog calls it.
+    """Return the catalog of a table, and what that catalog calls the table.
 
-    `table` is a location (a Path, too), a metadata file, or an identifier
-    "catalog.namespace.table". A name without dots and every text with a slash is a path.
+    `table` is a location (or a Path), a metadata file, or an identifier "catalog.namespace.table".
+    A name without dots, and every text with a slash, is a path.
     """
     chosen = property_texts(properties or {})
     text = table_name(table)
@@ -195,7 +199,7 @@ def resolve(
 
 
 def identifier_of(text: str) -> str:
-    """Return what the catalog that an identifier names calls the table.
+    """Return what the catalog in an identifier calls the table.
 
     Raises InvalidInputError for a name with an empty part.
     """

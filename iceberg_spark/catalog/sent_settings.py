@@ -1,4 +1,4 @@
-"""What a session says of a catalog, on its way to processes that have no session: one option."""
+"""A session's settings of a catalog as one option, for processes without a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from iceberg_spark.catalog.registry import with_settings
 
 SENT_SETTINGS = "catalog.secret-settings"
-"""The option's name; `secret` in it has Spark hide the value, in plans and in its event log."""
+"""The option's name. Because of `secret` in it, Spark hides the value in plans and event logs."""
 
 
 def sent_settings(catalog: str, settings: Mapping[str, str]) -> str:
@@ -17,10 +17,10 @@ def sent_settings(catalog: str, settings: Mapping[str, str]) -> str:
 
 
 def with_sent_settings(path: str, storage: Mapping[str, str]) -> dict[str, str]:
-    """Return properties given for a table, laid over those that were sent for its catalog.
+    """Return the properties given for a table over those that were sent for its catalog.
 
-    What is configured here comes first. A reader may load several tables: what was sent for
-    another catalog counts for nothing.
+    The configuration of this process comes first. A reader may load several tables: properties sent
+    for another catalog are ignored.
     """
     chosen = {key: value for key, value in storage.items() if key.lower() != SENT_SETTINGS}
     sent = next((value for key, value in storage.items() if key.lower() == SENT_SETTINGS), None)

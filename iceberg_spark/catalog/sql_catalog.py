@@ -37,7 +37,7 @@ sqlalchemy = LazyModule("sqlalchemy")
 WAREHOUSE = "warehouse"
 _LOCATION = "location"
 _EXISTS = "exists"
-"""The property that a namespace has besides a user's, for it is its properties' rows."""
+"""The property that each namespace has, because a namespace exists by its property rows."""
 _NO_TYPES = (
     "Views need the column iceberg_type, which the catalog's database does not have: "
     "Java's catalog adds it with its property jdbc.schema-version = V1"
@@ -45,9 +45,9 @@ _NO_TYPES = (
 
 
 def sql_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
-    """Return a catalog in the database at the property `uri`; nothing is connected to yet.
+    """Return a catalog in the database at the property `uri`; does not connect yet.
 
-    Raises InvalidInputError, UnsupportedError (what the database needs is not installed).
+    Raises InvalidInputError, UnsupportedError (a package for the database is not installed).
     """
     makes = properties.get("init_catalog_tables", "true").lower() != "false"
     tables = SqlTables(engine_of(database_url(properties)), makes_tables=makes)
@@ -58,11 +58,11 @@ def sql_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
 
 
 class _NotMoved(Exception):
-    """A pointer is not where a commit has it, so none is moved."""
+    """A pointer is not where a commit expects it, so none is moved."""
 
 
 class SqlCatalog:
-    """A row for each table says where its newest metadata file is."""
+    """A row per table has the location of its newest metadata file."""
 
     __slots__ = ("_name", "_namespaces", "_tables", "_warehouse")
 
@@ -75,7 +75,7 @@ class SqlCatalog:
         self._namespaces = namespaces
 
     def find(self, identifier: str) -> str | None:
-        """Return where a table's newest metadata file is; None: there is no such table."""
+        """Return the location of a table's newest metadata file, None if there is no table."""
         with self._tables.transaction() as connection:
             namespace, name = split(identifier)
             parameters = {"catalog": self._name, "namespace": namespace, "name": name}
@@ -83,22 +83,22 @@ class SqlCatalog:
             return pointer
 
     def insert(self, created: LoadedTable) -> bool:
-        """Add a table; False where a table or view has its name. Raises NoSuchNamespaceError."""
+        """Add a table; False if a table or view has its name. Raises NoSuchNamespaceError."""
         return self._namespaces.register_table(created.identifier, created.metadata_location)
 
     def move(self, base: LoadedTable, created: LoadedTable) -> bool:
-        """Move a table's pointer; False where it isn't at `base`."""
+        """Move a table's pointer; False if it is not at `base`."""
         return self.move_all((Move(base, created),))
 
     def move_all(self, moves: Sequence[Move]) -> bool:
-        """Move the pointers of several tables at once; False, and none moved, where one can't be.
+        """Move several pointers in one step; False, without any move, if one is not at its base.
 
         In the order of names, so that two commits of the same tables never wait for each other.
         """
         with suppress(_NotMoved), self._tables.transaction() as connection:
             for pointer_move in sorted(moves, key=lambda move: move.created.identifier):
                 if not self._moved(connection, pointer_move):
-                    raise _NotMoved  # takes the transaction back
+                    raise _NotMoved  # rolls the transaction back
             return True
         return False
 
@@ -114,7 +114,7 @@ class SqlCatalog:
         return bool(moved.rowcount == 1)
 
     def remove(self, identifier: str, expected: str | None = None) -> bool:
-        """Remove a table's row; False if there is none, or it is not at `expected` (None: any)."""
+        """Remove a table's row; False if there is none, or it is not at `expected`."""
         rows = table_rows()
         with self._tables.transaction() as connection:
             removed = sqlalchemy.delete(rows).where(*self._of(identifier))
@@ -123,7 +123,7 @@ class SqlCatalog:
             return bool(connection.execute(removed).rowcount == 1)
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new table goes: below its namespace's `location`, or the warehouse."""
+        """Return the location of a new table: in its namespace's `location` or the warehouse."""
         namespace, name = split(identifier)
         with self._tables.transaction() as connection:
             self._namespaces.check(connection, namespace)
@@ -143,7 +143,7 @@ class SqlCatalog:
 
 @cache
 def _find(typed: bool) -> Any:
-    """Return the question that every load asks; making it takes longer than the answer."""
+    """Return the query of every load, prepared once: building it takes longer than its result."""
     rows, value = table_rows(), sqlalchemy.bindparam
     query = sqlalchemy.select(rows.c.metadata_location).where(
         rows.c.catalog_name == value("catalog"),
@@ -163,7 +163,7 @@ class SqlNamespaces:
         self._tables = tables
 
     def list_namespaces(self, parent: Name) -> list[Name]:
-        """Return the namespaces right below one. Raises NoSuchNamespaceError."""
+        """Return the child namespaces of a namespace. Raises NoSuchNamespaceError."""
         with self._tables.transaction() as connection:
             if parent:
                 self.check(connection, ".".join(parent))
@@ -177,7 +177,7 @@ class SqlNamespaces:
         return sorted(below)
 
     def exists(self, namespace: Name) -> bool:
-        """Return whether there is such a namespace, or one below it."""
+        """Return whether the namespace exists, or one below it."""
         with self._tables.transaction() as connection:
             return self._is_there(connection, ".".join(namespace))
 
@@ -213,7 +213,7 @@ class SqlNamespaces:
             connection.execute(sqlalchemy.delete(property_rows()).where(*self._of(name)))
 
     def what_stays(self, namespace: Name) -> str | None:  # noqa: ARG002 (of all the same)
-        """Return nothing: tables and views are all there is in a namespace."""
+        """Return nothing: a namespace holds only tables and views."""
         return None
 
     def properties(self, namespace: Name) -> dict[str, str]:
@@ -228,7 +228,7 @@ class SqlNamespaces:
     def update_properties(
         self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
     ) -> None:
-        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        """Remove and set properties in one step. Raises NoSuchNamespaceError."""
         name = ".".join(namespace)
         with self._tables.transaction() as connection:
             self.check(connection, name)
@@ -252,7 +252,7 @@ class SqlNamespaces:
             return sorted((*namespace, table) for table in names)
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
-        """Give a table another name; its files stay.
+        """Rename a table; its files stay.
 
         Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
         """
@@ -266,7 +266,7 @@ class SqlNamespaces:
             raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}'")
 
     def rename(self, identifier: str, new_identifier: str, kind: str) -> bool:
-        """Give a row another name; False where there is none.
+        """Rename a row; False if there is none.
 
         Raises NoSuchNamespaceError, IntegrityError (the name is taken).
         """
@@ -281,16 +281,16 @@ class SqlNamespaces:
             return bool(renamed.rowcount == 1)
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:
-        """Add a table's row; False where a table or view has its name.
+        """Add a table's row; False if a table or view has its name.
 
         Raises NoSuchNamespaceError.
         """
         return self.insert(identifier, metadata_location, TABLE_TYPE)
 
     def insert(self, identifier: str, metadata_location: str, kind: str) -> bool:
-        """Add a row; False where a table or view has its name. Raises NoSuchNamespaceError.
+        """Add a row; False if a table or view has its name. Raises NoSuchNamespaceError.
 
-        Raises UnsupportedError for a view where rows have no types.
+        Raises UnsupportedError for a view if rows have no types.
         """
         namespace, name = split(identifier)
         row = {
@@ -312,7 +312,7 @@ class SqlNamespaces:
         return True
 
     def check(self, connection: Any, name: str) -> None:
-        """Raise NoSuchNamespaceError unless there is such a namespace."""
+        """Raise NoSuchNamespaceError unless the namespace exists."""
         if not self._is_there(connection, name):
             raise NoSuchNamespaceError(
                 f"No namespace {name} in catalog '{self._name}': "
@@ -320,7 +320,7 @@ class SqlNamespaces:
             )
 
     def read(self, connection: Any, name: str) -> dict[str, str]:
-        """Return all properties that the database has of a namespace."""
+        """Return all properties of a namespace in the database."""
         rows = property_rows()
         query = sqlalchemy.select(rows.c.property_key, rows.c.property_value)
         return dict(iter(connection.execute(query.where(*self._of(name)))))
@@ -348,9 +348,9 @@ class SqlNamespaces:
         return not name or any(existing == name or existing.startswith(below) for existing in names)
 
     def _names(self, connection: Any, below: str | None = None) -> Iterable[str]:
-        """Return namespaces that have a property or a table.
+        """Return the namespaces that have a property or a table.
 
-        Those that begin with `below` in any case (SQLite's LIKE), and that itself; None for all.
+        Only `below` and those that begin with it, ignoring case (SQLite's LIKE); all for None.
         """
         query = [_names_in(column, self._name, below) for column in _namespace_columns()]
         return list(connection.execute(sqlalchemy.union(*query)).scalars())

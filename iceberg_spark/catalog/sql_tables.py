@@ -1,4 +1,4 @@
-"""The two tables of a catalog in a database, as Java's JdbcCatalog and PyIceberg have them."""
+"""The two tables of a catalog in a database, as in Java's JdbcCatalog and PyIceberg."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NAME, _LOCATION = 255, 1000  # characters (Java: JdbcUtil)
 
 
 class SqlTables:
-    """A database with a catalog's tables in it, which are made where they are missing.
+    """A database with a catalog's tables, which are created if they are missing.
 
-    A schema without the column `iceberg_type` (Java: V0) stays as it is; new ones have it (V1).
+    A schema without the column `iceberg_type` (Java: V0) stays unchanged; new ones have it (V1).
     """
 
     __slots__ = ("_engine", "_makes_tables", "_typed")
@@ -33,10 +33,11 @@ class SqlTables:
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Give a connection in a transaction that is committed at the end.
+        """Open a connection in a transaction that is committed at the end.
 
-        Raises StorageError where it can't be told whether what was asked was done, and
-        UnsupportedError for what the database refused.
+        Raises:
+            StorageError: it is unknown whether the statement was executed.
+            UnsupportedError: the database refused the statement.
         """
         try:
             if self._typed is None:
@@ -57,7 +58,7 @@ class SqlTables:
             raise StorageError(failed) from cause_without_secrets(error)
 
     def _prepared(self) -> bool:
-        """Make the tables if they are missing; tell whether tables have types."""
+        """Create missing tables; return whether rows have types."""
         if self._lacks_tables():
             if not self._makes_tables:
                 raise UnsupportedError(
@@ -67,7 +68,7 @@ class SqlTables:
             try:
                 schema().create_all(self._engine)
             except sqlalchemy.exc.DBAPIError:
-                if self._lacks_tables():  # else another process made them meanwhile
+                if self._lacks_tables():  # otherwise another process has created them since
                     raise
         columns = sqlalchemy.inspect(self._engine).get_columns(TABLES)
         return "iceberg_type" in {column["name"] for column in columns}
@@ -78,14 +79,14 @@ class SqlTables:
 
     @property
     def typed(self) -> bool:
-        """Whether rows say if they are tables or views; known within a transaction."""
+        """Whether rows have types (table or view); valid within a transaction."""
         return bool(self._typed)
 
 
 def _is_refusal(error: Any) -> bool:
-    """Return whether a database said that it won't: nothing was done, nor will be.
+    """Return whether a database refused a statement, so that nothing was or will be executed.
 
-    What a driver has no class for is a plain DatabaseError, which says nothing.
+    Errors without a class of their own are plain DatabaseErrors, which prove nothing.
     """
     kinds = sqlalchemy.exc
     refusals = (kinds.ProgrammingError, kinds.DataError, kinds.NotSupportedError)
@@ -98,9 +99,9 @@ def _error_text(error: Any) -> str:
 
 
 def split(identifier: str) -> tuple[str, str]:
-    """Return a table's namespace and name, both as the database has them.
+    """Return a table's namespace and name as stored in the database.
 
-    A table of the catalog's root namespace has the namespace "", as with Java's JdbcCatalog.
+    The namespace of a table in the catalog's root namespace is "", as in Java's JdbcCatalog.
     """
     namespace, _, name = identifier.rpartition(".")
     if not name:
@@ -135,16 +136,16 @@ def schema() -> Any:
 
 
 def table_rows() -> Any:
-    """Return the table that has a row for each table and view."""
+    """Return the database table with a row for each table and view."""
     return schema().tables[TABLES]
 
 
 def rows_of(
     tables: SqlTables, catalog: str, namespace: str, name: str | None, kind: str = TABLE_TYPE
 ) -> tuple[Any, ...]:
-    """Return the conditions of a table's (a view's) row, or of those of all in a namespace.
+    """Return the conditions that select the row of a table or view, or all in a namespace.
 
-    Asked within a transaction. A row without type is a table: older writers say none.
+    Call it within a transaction. A row without a type is a table: older writers set no type.
     """
     rows = table_rows()
     conditions = [rows.c.catalog_name == catalog, rows.c.table_namespace == namespace]
@@ -158,11 +159,11 @@ def rows_of(
 
 
 def is_table(rows: Any) -> Any:
-    """Return the condition that a row is a table's, where rows have types."""
+    """Return the condition that a row is a table's, if rows have types."""
     kind = rows.c.iceberg_type
     return sqlalchemy.or_(kind == TABLE_TYPE, kind.is_(None))
 
 
 def property_rows() -> Any:
-    """Return the table that has a row for each property of a namespace."""
+    """Return the database table with a row for each property of a namespace."""
     return schema().tables[NAMESPACES]

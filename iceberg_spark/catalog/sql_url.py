@@ -1,4 +1,4 @@
-"""Databases by their URLs, as PyIceberg and Java spell them, and connections to them."""
+"""Databases by URL, in the syntax of PyIceberg and of Java, and connections to them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ def database_url(properties: Mapping[str, str]) -> Any:
 
     Takes `sqlite:////folder/c.db`, `postgresql://user:password@host/db` and Java's
     `jdbc:sqlite:/folder/c.db`, `jdbc:postgresql://host/db` with `jdbc.user` and `jdbc.password`.
-    Raises InvalidInputError, UnsupportedError (SQLite in memory, which Spark's processes lack;
-    SQLAlchemy not installed).
+
+    Raises:
+        InvalidInputError: the URL is not valid.
+        UnsupportedError: SQLAlchemy is not installed, or SQLite is in memory, which Spark's
+            processes cannot reach.
     """
     uri = properties.get(URI, "")
     if not uri:
@@ -37,7 +40,7 @@ def database_url(properties: Mapping[str, str]) -> Any:
         raise UnsupportedError(
             "Catalogs in a database need SQLAlchemy: pip install 'iceberg-spark[sql]'"
         ) from error
-    except (sqlalchemy.exc.ArgumentError, ValueError):  # they show parts of it
+    except (sqlalchemy.exc.ArgumentError, ValueError):  # the cause would show parts of the URL
         raise InvalidInputError(_LIKE) from None
     if "@" in (parsed.host or "") or "@" in (parsed.username or ""):
         raise InvalidInputError(_LIKE)  # the host would be shown, with the password's end
@@ -51,7 +54,7 @@ def database_url(properties: Mapping[str, str]) -> Any:
     user = properties.get(_JDBC_USER) or in_query[0]
     password = properties.get(_JDBC_PASSWORD) or in_query[1]
     url = parsed.set(query=query)
-    if parsed.get_backend_name() == "sqlite":  # a file asks nobody's name; Java passes it over
+    if parsed.get_backend_name() == "sqlite":  # a file needs no user; Java ignores it
         return url
     if user:
         url = url.set(username=user)
@@ -79,9 +82,9 @@ _lock = threading.Lock()
 
 
 def engine_of(url: Any) -> Any:
-    """Return this process's SQLAlchemy engine for a database; it connects when it is used.
+    """Return this process's SQLAlchemy engine for a database; connects at first use.
 
-    Of eight databases at most; connections to the one that was used longest ago are closed then.
+    Keeps at most eight databases; closes the connections of the least recently used one.
     """
     key = url.render_as_string(hide_password=False), os.getpid()  # none survives a fork
     with _lock:
@@ -95,7 +98,7 @@ def engine_of(url: Any) -> Any:
 
 
 def _engine(url: str) -> Any:
-    # No parameter is shown in an error. A connection may have died since it was used: ask first.
+    # Errors show no parameters. A connection may have died since its last use: check it first.
     settings: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True}
     if url.startswith("sqlite"):
         settings = {

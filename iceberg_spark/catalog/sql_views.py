@@ -15,7 +15,7 @@ sqlalchemy = LazyModule("sqlalchemy")
 
 
 class _Rows(Protocol):
-    """What the list of tables and views does for both."""
+    """The functions of namespaces that views share."""
 
     def check(self, connection: Any, name: str) -> None: ...
 
@@ -25,14 +25,14 @@ class _Rows(Protocol):
 
 
 class SqlViews:
-    """A row for each view says where its newest metadata file is (implements `ViewPointers`)."""
+    """A row per view has the location of its newest metadata file (implements `ViewPointers`)."""
 
     __slots__ = ("_default_location", "_name", "_rows", "_tables")
 
     def __init__(
         self, name: str, tables: SqlTables, rows: _Rows, default_location: Callable[[str], str]
     ) -> None:
-        """`default_location` returns the folder of a new view."""
+        """`default_location` returns the location of a new view."""
         self._name = name
         self._tables = tables
         self._rows = rows
@@ -50,21 +50,21 @@ class SqlViews:
             return sorted((*namespace, view) for view in names)
 
     def find(self, identifier: str) -> str | None:
-        """Return where a view's newest metadata file is; None: there is no such view."""
+        """Return the location of a view's newest metadata file, None if there is no view."""
         with self._tables.transaction() as connection:
             query = sqlalchemy.select(table_rows().c.metadata_location)
             pointer: str | None = connection.execute(query.where(*self._of(identifier))).scalar()
             return pointer
 
     def insert(self, created: StoredView) -> bool:
-        """Add a view; False where a view or table has its name.
+        """Add a view; False if a view or table has its name.
 
         Raises NoSuchNamespaceError, UnsupportedError (a database without types of rows).
         """
         return self._rows.insert(created.identifier, created.metadata_location, VIEW_TYPE)
 
     def move(self, base: StoredView, created: StoredView) -> bool:
-        """Move a view's pointer; False where it isn't at `base`."""
+        """Move a view's pointer; False if it is not at `base`."""
         rows, before = table_rows(), base.metadata_location
         with self._tables.transaction() as connection:
             moved = connection.execute(
@@ -77,7 +77,7 @@ class SqlViews:
             return bool(moved.rowcount == 1)
 
     def remove(self, identifier: str, metadata_location: str) -> bool:
-        """Forget a view; False where none has its newest metadata file `metadata_location`."""
+        """Remove a view; False if no view is at the metadata file `metadata_location`."""
         rows = table_rows()
         with self._tables.transaction() as connection:
             same = rows.c.metadata_location == metadata_location
@@ -85,7 +85,7 @@ class SqlViews:
             return bool(connection.execute(removed).rowcount == 1)
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Give a view another name.
+        """Rename a view.
 
         Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
         """
@@ -99,7 +99,7 @@ class SqlViews:
             raise NoSuchViewError(f"No view {identifier} in catalog '{self._name}'")
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new view goes: where a table of its name would."""
+        """Return the location of a new view: the one of a table of this name."""
         return self._default_location(identifier)
 
     def _of(self, identifier: str) -> tuple[Any, ...]:

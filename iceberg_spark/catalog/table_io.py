@@ -1,4 +1,4 @@
-"""Storage of one table: what its metadata names is opened where the table itself is."""
+"""Storage of one table: opens the files that its metadata names in the table's own stores."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from iceberg_spark.io.fsspec_io import FsspecIO
 def table_io(io: FileIO, recorded: str) -> FileIO:
     """Return storage that opens files of a table's own stores only, in tasks as well.
 
-    `recorded` is the location by which the catalog, or the user, knows the table: a folder or a
-    metadata file. Its place is the table's own, and what the storage property
-    `io.allowed-schemes` names besides. Metadata is written by others: its own words (`location`,
-    `write.*.path`) widen nothing, or a path in it would make the reader connect to any host, and
-    the writer send rows to any bucket (`write_places`).
+    `recorded` is the location by which the catalog or the user knows the table: a folder or a
+    metadata file. Its store is the table's own, and so are those in the storage property
+    `io.allowed-schemes`. Others write metadata, so its `location` and `write.*.path` add nothing.
+    Otherwise a path in it would make the reader connect to any host, and the writer send rows to
+    any bucket (`write_places`).
     """
     if type(io) is not FsspecIO:  # another implementation of the port has its own rules
         return io
@@ -26,10 +26,10 @@ def table_io(io: FileIO, recorded: str) -> FileIO:
 
 
 def with_chosen_folders(io: FileIO, properties: Mapping[str, str]) -> FileIO:
-    """Return a table's storage that also uses the folders which the user chooses in this call.
+    """Return a table's storage that also uses folders which the user chooses in this call.
 
-    `properties` are those that the user gives a table: `write.data.path` in them is the user's own
-    word. The next call reads it from metadata, where anybody may have written it.
+    `properties` are what the user sets on a table: its `write.data.path` is the user's own. The
+    next call reads it from metadata, where anybody may have written it.
     """
     allowed = allowed_places(io.properties)
     if type(io) is not FsspecIO or allowed is None:

@@ -1,4 +1,4 @@
-"""What users call a table, and storage properties as users write them, as plain texts."""
+"""Table names and storage properties of users, as plain texts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ _CUT_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*):/(?=[^/])")
 def table_name(name: object) -> str:
     """Return the text of a location or identifier: a text, a Path, or an identifier's tuple.
 
-    `~/` is the user's home. Raises InvalidTypeError, InvalidInputError (empty, or a Path of a
-    store: a Path drops a slash of `s3://`).
+    `~/` is the user's home.
+
+    Raises:
+        InvalidTypeError: the name has another type.
+        InvalidInputError: the name is empty, or a Path of a store (a Path drops a slash of
+            `s3://`).
     """
     match name:
         case str():
@@ -48,8 +52,8 @@ def table_name(name: object) -> str:
 def joined_name(parts: Sequence[str]) -> str:
     """Return the name of a table or view from its parts.
 
-    Raises InvalidInputError for a part that is empty, or that has a dot or a slash: the text would
-    be another name, or a location.
+    Raises InvalidInputError for a part that is empty or has a dot or a slash: the text would be
+    another name, or a location.
     """
     for part in parts:
         if not part:
@@ -63,7 +67,7 @@ def joined_name(parts: Sequence[str]) -> str:
 
 
 def check_part(part: str) -> str:
-    """Return a part of a name. Raises InvalidInputError for dots in it: another name has them."""
+    """Return a part of a name. Raises InvalidInputError if it has a dot."""
     if "." in part:
         raise InvalidInputError(
             f"'{part}' is one part of a name and has a dot: names are joined by dots here, so it "
@@ -73,7 +77,7 @@ def check_part(part: str) -> str:
 
 
 def property_texts(properties: Mapping[str, object]) -> dict[str, str]:
-    """Return properties as texts, as configuration files have them: 5 as "5", True as "true".
+    """Return properties as texts, as in configuration files: 5 as "5", True as "true".
 
     Raises InvalidTypeError for anything but a mapping, or a value without such a text.
     """
@@ -99,9 +103,9 @@ def _text(name: str, value: object) -> str:
 
 
 def has_two_parts(identifier: str) -> bool:
-    """Return whether a name is namespace.table, which is all that some catalogs have.
+    """Return whether a name is namespace.table, the only form that some catalogs have.
 
-    They are asked for `db.t.snapshots`, too, of which they have none.
+    Spark asks them for `db.t.snapshots` too, which they do not have.
     """
     namespace, _, name = identifier.rpartition(".")
     return bool(namespace and name) and "." not in namespace

@@ -1,9 +1,9 @@
 """What a catalog's server may decide for its client (`docs/security.md`).
 
 Every property that a server sends, for the catalog or for a table, passes through here. The user's
-own properties never do: the user decides everything. A server decides how to use its own
-credentials; it may not direct the user's secrets to other hosts, sign requests with the user's
-keys, or reach into this machine.
+own properties do not: the user decides everything. A server decides how to use its own credentials.
+It may not direct the user's secrets to other hosts, sign requests with the user's keys, or access
+this machine.
 """
 
 from __future__ import annotations
@@ -106,13 +106,13 @@ _STORE_ADDRESSES: Mapping[str, tuple[str, ...]] = {
     "adls.account-host": ("adls.sas-token", "adls.token", "adls.account-key"),
     "adls.connection-string": ("adls.connection-string",),
 }
-"""Where bearer secrets of a store are sent to, and the beginnings of the secrets that are."""
+"""Properties with the host of a store, and prefixes of the secrets that it receives."""
 _WITHOUT_SECRETS = ("gcs.anonymous", "adls.anon")
 _S3_ENDPOINT = "s3.endpoint"
 
 
 def ruling_of(name: str) -> Ruling | None:
-    """Return who may set a property, None for a name that nothing here reads."""
+    """Return who may set a property, None for a name that this library does not read."""
     name = name.lower()
     if name in _RULINGS:
         return _RULINGS[name]
@@ -121,22 +121,22 @@ def ruling_of(name: str) -> Ruling | None:
 
 
 def gets_secrets(name: str) -> bool:
-    """Return whether a property names a host that bearer secrets are sent to."""
+    """Return whether a property names a host that receives bearer secrets."""
     return ruling_of(name) is Ruling.ADDRESS or name in _STORE_ADDRESSES
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Decides for one catalog: `user` are the properties that the user gave, with its `uri`."""
+    """Decides for one catalog; `user` are the properties that the user set, with its `uri`."""
 
     catalog: str
     user: Mapping[str, str] = field(repr=False)
 
     def accepted(self, server: Mapping[str, str], source: str) -> dict[str, str]:
-        """Return the properties of a server that count: those that the user did not set.
+        """Return the accepted properties of a server: those that the user did not set.
 
-        `source` says for an error where they are from. Raises UnsupportedError naming a property
-        that only the user may set.
+        `source` names their origin in an error. Raises UnsupportedError for a property that only
+        the user may set.
         """
         accepted: dict[str, str] = {}
         for name, value in server.items():
@@ -154,9 +154,9 @@ class Trust:
         return accepted
 
     def check_stores(self, server: Mapping[str, str], source: str) -> None:
-        """Refuse addresses of stores that would get secrets which the server does not own.
+        """Refuse store addresses that would get secrets which the server does not own.
 
-        A signature of S3 cannot be used at another host, so its endpoint is the server's to choose.
+        A signature of S3 cannot be used at another host, so the server may choose its endpoint.
         """
         for name, secrets in _STORE_ADDRESSES.items():
             address = server.get(name)
@@ -170,7 +170,7 @@ class Trust:
     def check_local(self, path: str) -> None:
         """Refuse a path on this machine that the catalog of another machine names.
 
-        The user allows them by `io.allowed-schemes`. Raises UnsupportedError.
+        The user allows such paths by `io.allowed-schemes`. Raises UnsupportedError.
         """
         if not location.is_local(path) or is_this_machine(self.user.get("uri", "")):
             return
@@ -182,7 +182,7 @@ class Trust:
 
     @property
     def _has_secrets(self) -> bool:
-        """Whether the user gave anything that another host could misuse."""
+        """Whether the user set anything that another host could misuse."""
         signs = self.user.get("rest.sigv4-enabled", "").lower() == "true"
         return signs or any(is_secret(name, value) for name, value in self.user.items())
 
@@ -209,13 +209,13 @@ _ADDRESSES = tuple(name for name, ruling in _RULINGS.items() if ruling is Ruling
 
 
 def is_this_machine(uri: str) -> bool:
-    """Return whether addresses, joined by commas, are this machine's; a file has no host."""
+    """Return whether addresses, separated by commas, are this machine's; a file has no host."""
     hosts = (_host(address.strip().removeprefix("jdbc:")) for address in uri.split(","))
     return all(host in ("", "localhost") for host in hosts)
 
 
 def _host(address: str) -> str:
-    """Return the host of an address in lower case; the names of this machine are one."""
+    """Return the host of an address in lower case; all names of this machine are one host."""
     host = (urlsplit(address).hostname or "").lower().rstrip(".")
     try:
         return "localhost" if ipaddress.ip_address(host).is_loopback else host

@@ -1,4 +1,4 @@
-"""Which metadata file of a table's folder is the newest (Java: HadoopTableOperations)."""
+"""The newest metadata file of a table's folder (Java: HadoopTableOperations)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ VERSION_HINT = "version-hint.text"
 
 @dataclass(frozen=True, slots=True)
 class FoundVersion:
-    """The newest metadata file; `version` is None where a metastore, not the name, decides.
+    """The newest metadata file; `version` is None if a metastore decides instead of the name.
 
-    `tag` tells its content from another, where the store has that.
+    `tag` identifies its content if the store has tags.
     """
 
     metadata_location: str
@@ -34,12 +34,11 @@ class FoundVersion:
 
 
 def newest_version(io: FileIO, table: str) -> FoundVersion | None:
-    """Return the newest metadata file below a table's location, None when there is none.
+    """Return the newest metadata file below a table's location, None if there is none.
 
-    The hint says where to start looking, no more: from there on each next version is looked
-    for, and the first of them together with the hinted one; without a usable hint the folder is
-    listed. A folder that holds only a metastore's
-    `<N>-<uuid>.metadata.json` gives the newest of them by number, then by time.
+    The hint is only the start of the search: each next version is looked for from there, the first
+    together with the hinted one. Without a usable hint, the folder is listed. If a folder has only
+    a metastore's `<N>-<uuid>.metadata.json`, the newest of them is chosen by number, then by time.
     """
     folder = location.join(table, METADATA_FOLDER)
     hinted = _read_hint(io, folder)
@@ -48,12 +47,12 @@ def newest_version(io: FileIO, table: str) -> FoundVersion | None:
 
 
 def version_paths(table: str, version: int) -> list[str]:
-    """Return where the file of a version may be, in each of its spellings."""
+    """Return the possible paths of a version's file, in each spelling."""
     return [location.join(table, METADATA_FOLDER, name) for name in versioned_names(version)]
 
 
 def _from(io: FileIO, table: str, version: int) -> FoundVersion | None:
-    """Return the newest version from one on, None where that one isn't there."""
+    """Return the newest version from a given one on, None if that one does not exist."""
     there = io.find([*version_paths(table, version), *version_paths(table, version + 1)])
     newest, later = _spelt(there, table, version), _spelt(there, table, version + 1)
     if newest is None:
@@ -66,7 +65,7 @@ def _from(io: FileIO, table: str, version: int) -> FoundVersion | None:
 
 
 def _spelt(there: Mapping[str, FileInfo], table: str, version: int) -> FoundVersion | None:
-    """Return a version in the first of its spellings that is there."""
+    """Return a version's file, in the first spelling that exists."""
     for path in version_paths(table, version):
         if path in there:
             return FoundVersion(path, version, there[path].tag)
@@ -87,11 +86,11 @@ def is_unchanged(io: FileIO, table: str, path: str, tag: str) -> bool:
 def has_gone_on(
     io: FileIO, table: str, version: int, there: Mapping[str, FileInfo], hinted: int
 ) -> bool:
-    """Return whether a later version is known, though the next one may not be there.
+    """Return whether a later version is known, even if the next one may be missing.
 
-    Where versions are deleted after commits, one whose deletion failed looks like the newest. The
-    hint proves that no writer went on where it has the number that is expected, by its tag
-    `there` (most stores of S3 give the MD5) or as it is read; else the newest is looked for.
+    If versions are deleted after commits, one whose deletion failed looks like the newest. The hint
+    proves that no writer went on if it has the expected number, by its tag `there` (most S3 stores
+    give the MD5) or by its content. Otherwise the newest version is searched.
     """
     hint = there.get(hint_path(table))
     number = hashlib.md5(str(hinted).encode(), usedforsecurity=False).hexdigest()
@@ -104,7 +103,7 @@ def has_gone_on(
 
 
 def hint_path(table: str) -> str:
-    """Return where the hint is."""
+    """Return the path of the version hint."""
     return location.join(table, METADATA_FOLDER, VERSION_HINT)
 
 
@@ -120,7 +119,7 @@ def version_files(io: FileIO, table: str) -> list[tuple[int, str]]:
 
 
 def write_hint(io: FileIO, table: str, version: int) -> None:
-    """Note the newest version; where that fails, readers walk on from the older one."""
+    """Write the version hint; if that fails, readers start at an older version."""
     try:
         io.replace(hint_path(table), str(version).encode())
     except StorageError:
@@ -130,7 +129,7 @@ def write_hint(io: FileIO, table: str, version: int) -> None:
 def holds_table(io: FileIO, folder: str) -> bool:
     """Return whether a folder is a table's: its metadata folder has metadata files or a hint.
 
-    A folder that can't be listed may be one.
+    A folder that cannot be listed may be one.
     """
     try:
         infos = list(io.list(location.join(folder, METADATA_FOLDER)))
@@ -140,7 +139,7 @@ def holds_table(io: FileIO, folder: str) -> bool:
 
 
 def is_pointer(path: str) -> bool:
-    """Return whether a file says what a table is: a metadata file, or the hint to one."""
+    """Return whether a file identifies a table: a metadata file, or the version hint."""
     return is_metadata_file(path) or location.name(path) == VERSION_HINT
 
 
@@ -174,7 +173,7 @@ def _newest_numbered(infos: Iterable[FileInfo]) -> FoundVersion | None:
 
 
 def _files_in(io: FileIO, folder: str) -> Iterator[FileInfo]:
-    """Yield the files right in a folder, not those below its folders."""
+    """Yield the files directly in a folder."""
     for info in io.list(folder):
         if location.same_file(location.parent(info.path), folder):
             yield info

@@ -1,4 +1,4 @@
-"""Metadata files of views: read, and written (Java: BaseViewOperations, ViewMetadataParser)."""
+"""Metadata files of views: read and write (Java: BaseViewOperations, ViewMetadataParser)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from iceberg_spark.spec.view_json import view_from_dict, view_to_dict
 
 @dataclass(frozen=True, slots=True)
 class StoredView:
-    """A view, and the metadata file that says so."""
+    """A view and the metadata file that describes it."""
 
     identifier: str
     metadata: ViewMetadata
@@ -46,9 +46,9 @@ def read_view(io: FileIO, identifier: str, path: str) -> StoredView:
 
 
 def write_view(io: FileIO, identifier: str, view: ViewMetadata, version: int) -> StoredView:
-    """Write a metadata file of a new name, gzip unless a property says otherwise.
+    """Write a metadata file of a new name, gzip unless a property disables it.
 
-    Raises UnsupportedError (a text of a kind that is not known here), InvalidOptionError.
+    Raises UnsupportedError (an unknown kind of query), InvalidOptionError.
     """
     codec = codec_of(view.properties, Codec.GZIP)
     text = json.dumps(view_to_dict(view), separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Whether a view may lie where somebody asks for it, instead of where its catalog would put it."""
+"""Whether a view may be stored at a location that a user chooses."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 
 _LOOKED_AT = 100
-"""Metadata files of each end that are looked at: are they tables' or views'?"""
+"""Metadata files to read at each end, to find whether tables or views own them."""
 
 
 def check_view_place(io: FileIO, folder: str) -> None:
-    """Refuse a table's folder, which would be read by a view's file or clean it up (Java doesn't).
+    """Refuse a table's folder: the table would read a view's file or remove it (Java allows this).
 
-    Views may share a folder: each has its own files, told by their UUID. Raises InvalidInputError,
+    Views may share a folder: each has its own files, identified by UUID. Raises InvalidInputError,
     StorageError.
     """
     foreign = foreign_folder(io, folder)
@@ -28,7 +28,7 @@ def check_view_place(io: FileIO, folder: str) -> None:
 
 
 def _holds_table(io: FileIO, folder: str) -> bool:
-    """Return whether a folder's metadata is a table's, as far as its oldest and newest tell."""
+    """Return whether a folder's metadata is a table's, by its oldest and newest files."""
     infos = io.list(location.join(folder, METADATA_FOLDER))
     paths = [info.path for info in infos if is_pointer(info.path)]
     if not all(map(is_metadata_file, paths)):

@@ -1,4 +1,4 @@
-"""Where the metadata of a table or view may send new files: to the place of the table itself."""
+"""Where metadata of a table or view may send new files: to the table's own store."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from iceberg_spark.spec.properties import WRITE_METADATA_PATH
 def check_write_places(metadata: TableMetadata, io: FileIO) -> None:
     """Refuse a table whose metadata names another bucket or host for new files.
 
-    `io` is the table's storage (`table_io`), which holds the place by which the catalog or the
-    user knows the table. Raises UnsupportedError naming the property, both places, and how the
+    `io` is the table's storage (`table_io`), which knows the store by which the catalog or the user
+    knows the table. Raises UnsupportedError, which names the property, both stores, and how the
     user allows it.
     """
     for name, folder in _named_folders(metadata):
@@ -25,7 +25,7 @@ def check_write_places(metadata: TableMetadata, io: FileIO) -> None:
 
 
 def check_write_place(name: str, folder: str, io: FileIO) -> None:
-    """Refuse one folder for new files; `name` is what the error calls it. Raises as above."""
+    """Refuse one folder for new files; `name` is its name in the error. Raises as above."""
     allowed = allowed_places(io.properties)
     if allowed is None or allowed.may_write(folder):
         return
@@ -38,7 +38,7 @@ def check_write_place(name: str, folder: str, io: FileIO) -> None:
 
 
 def _named_folders(metadata: TableMetadata) -> Iterator[tuple[str, str]]:
-    """Yield what metadata names for new files: the location, and each property `write.*.path`."""
+    """Yield the folders for new files in metadata: the location and each `write.*.path`."""
     yield "location", metadata.location
     for key in WRITE_PATHS:
         folder = metadata.properties.get(key)

@@ -1,1 +1,1 @@
-"""Catalogs of Amazon's services, on PyIceberg's clients and namespaces; needs extra `pyiceberg`."""
+"""Catalogs of AWS services, on PyIceberg's clients and namespaces; needs the extra `pyiceberg`."""

@@ -1,4 +1,4 @@
-"""Errors of Amazon's services and of PyIceberg as ours; nowhere else."""
+"""Errors of AWS services and of PyIceberg as this library's errors."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _LATER = {"ThrottlingException", "ProvisionedThroughputExceededException", "Requ
 
 @contextmanager
 def as_ours() -> Iterator[None]:
-    """Raise our errors for theirs. StorageError: nobody knows whether it was done."""
+    """Translate errors. StorageError: it is unknown whether the request was executed."""
     try:
         yield
-    except IcebergError:  # one that names a missing extra, too: botocore may not be there
+    except IcebergError:  # also an error that names a missing extra: botocore may not be installed
         raise
     except botocore.ClientError as error:
         raise _refused(error) from error
@@ -50,15 +50,15 @@ def as_ours() -> Iterator[None]:
 
 
 def code_of(error: Any) -> str:
-    """Return what kind of refusal it is that a service answered."""
+    """Return the error code in the response of a service."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def is_final(error: Any) -> bool:
     """Return whether the request was sent once.
 
-    Its sender repeats a request by itself whose answer was lost, and may be refused for what it did
-    itself (Java: RetryDetector).
+    The client repeats a request without a response, and may be refused for what its own first
+    request did (Java: RetryDetector).
     """
     return not error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0)
 

@@ -1,4 +1,4 @@
-"""Catalogs in AWS Glue and DynamoDB, and why there is none in BigQuery."""
+"""Catalogs in AWS Glue and DynamoDB, and why BigQuery is not supported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RETRIES = "glue.max-retries"
 
 
 def glue_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
-    """Return a catalog in AWS Glue, by PyIceberg's properties; nothing is connected to yet."""
+    """Return a catalog in AWS Glue from PyIceberg's properties; does not connect yet."""
     settings = dict(properties)
 
     def make() -> Any:
@@ -35,7 +35,7 @@ def glue_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
 
 
 def dynamodb_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
-    """Return a catalog in DynamoDB, by PyIceberg's properties; nothing is connected to yet."""
+    """Return a catalog in DynamoDB from PyIceberg's properties; does not connect yet."""
     settings = dict(properties)
 
     def make() -> Any:
@@ -59,7 +59,7 @@ def _first(properties: Mapping[str, str], key: str) -> str | None:
 
 
 def no_bigquery_catalog(name: str, properties: Mapping[str, str]) -> NoReturn:  # noqa: ARG001
-    """Raise UnsupportedError: PyIceberg's catalog there has no commit that could be built upon."""
+    """Raise UnsupportedError: PyIceberg's BigQuery catalog has no usable commit."""
     raise UnsupportedError(
         f"Catalog '{name}' has type bigquery: PyIceberg can't commit to it, so neither can we. Its "
         "tables are reached through BigLake's Iceberg REST catalog: type rest, uri "

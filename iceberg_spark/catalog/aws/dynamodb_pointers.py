@@ -28,7 +28,7 @@ _NEITHER = "TransactionCanceledException"
 
 
 class DynamoDbCatalog:
-    """An item for each table says where its newest metadata file is."""
+    """An item per table has the location of its newest metadata file."""
 
     __slots__ = ("_theirs", "_warehouse")
 
@@ -46,7 +46,7 @@ class DynamoDbCatalog:
         return self._theirs.catalog.dynamodb
 
     def find(self, identifier: str) -> str | None:
-        """Return where a table's newest metadata file is; None: there is no such table."""
+        """Return the location of a table's newest metadata file, None if there is no table."""
         return _pointer(self._item(identifier)) if has_two_parts(identifier) else None
 
     def _item(self, identifier: str) -> dict[str, Any] | None:
@@ -58,7 +58,7 @@ class DynamoDbCatalog:
         return item
 
     def insert(self, created: LoadedTable) -> bool:
-        """Add a table; False where the name is taken."""
+        """Add a table; False if the name is taken."""
         if self._item(created.identifier) is not None:
             return False
         item = {
@@ -71,16 +71,16 @@ class DynamoDbCatalog:
         return self._put(item, _NEW, {})
 
     def move(self, base: LoadedTable, created: LoadedTable) -> bool:
-        """Move a table's pointer; False where it isn't at `base`."""
+        """Move a table's pointer; False if it is not at `base`."""
         changed = self._changed(Move(base, created))
         if changed is None:
             return False
         return self._put(changed["Item"], _SAME, changed["ExpressionAttributeValues"])
 
     def move_all(self, moves: Sequence[Move]) -> bool:
-        """Move pointers of several tables in one transaction; False, and none, where one can't be.
+        """Move pointers in one transaction; False, without any move, if one is not at its base.
 
-        Raises UnsupportedError for more tables than a transaction may have (100).
+        Raises UnsupportedError for more tables than a transaction allows (100).
         """
         puts = [changed for changed in map(self._changed, moves) if changed is not None]
         if len(puts) < len(moves):
@@ -95,7 +95,7 @@ class DynamoDbCatalog:
         return True
 
     def _changed(self, move: Move) -> dict[str, Any] | None:
-        """Return the put that moves a pointer; None where it isn't at the move's base."""
+        """Return the put that moves a pointer; None if it is not at the move's base."""
         base, created = move
         item = self._item(created.identifier)
         if item is None or _pointer(item) != base.metadata_location:
@@ -125,7 +125,7 @@ class DynamoDbCatalog:
         return True
 
     def remove(self, identifier: str, expected: str | None = None) -> bool:
-        """Remove a table's item; False if there is none, or it is not at `expected` (None: any)."""
+        """Remove a table's item; False if there is none, or it is not at `expected`."""
         item = self._item(identifier)
         pointer = _pointer(item)
         if item is None or pointer is None or pointer != (expected or pointer):
@@ -148,13 +148,13 @@ class DynamoDbCatalog:
         return True
 
     def others(self, namespace: str) -> list[str]:  # noqa: ARG002 (of all the same)
-        """Return nothing: there are Iceberg's tables alone."""
+        """Return nothing: DynamoDB has Iceberg tables only."""
         return []
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Give a table another name, both items at once.
+        """Rename a table: both items in one transaction.
 
-        Raises NoSuchTableError, TableAlreadyExistsError (or it was changed meanwhile).
+        Raises NoSuchTableError, TableAlreadyExistsError (or the table was changed since).
         """
         item = self._item(identifier)
         if item is None or _pointer(item) is None:
@@ -181,7 +181,7 @@ class DynamoDbCatalog:
                 raise
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new table of that name goes."""
+        """Return the location of a new table of this name."""
         return default_location(self._theirs, identifier, self._warehouse)
 
 

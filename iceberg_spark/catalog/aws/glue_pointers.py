@@ -39,11 +39,11 @@ _INPUT = (
     "TableType",
     "Parameters",
 )
-"""What of a table of Glue can be given to it."""
+"""The fields of Glue's table that an update can set."""
 
 
 class GlueCatalog:
-    """Glue's table says where the newest metadata file of an Iceberg table is."""
+    """Glue's table has the location of an Iceberg table's newest metadata file."""
 
     __slots__ = ("_skip_archive", "_theirs", "_warehouse")
 
@@ -57,7 +57,7 @@ class GlueCatalog:
         return self._theirs.catalog.glue
 
     def find(self, identifier: str) -> str | None:
-        """Return where a table's newest metadata file is; None: there is no such table."""
+        """Return the location of a table's newest metadata file, None if there is no table."""
         return _pointer(self._table(identifier)) if has_two_parts(identifier) else None
 
     def _table(self, identifier: str) -> dict[str, Any] | None:
@@ -73,7 +73,7 @@ class GlueCatalog:
         return table
 
     def insert(self, created: LoadedTable) -> bool:
-        """Add a table; False where the name is taken."""
+        """Add a table; False if the name is taken."""
         if self._table(created.identifier) is not None:
             return False
         database, name = split(created.identifier)
@@ -91,7 +91,7 @@ class GlueCatalog:
         return True
 
     def move(self, base: LoadedTable, created: LoadedTable) -> bool:
-        """Move a table's pointer; False where it isn't at `base`."""
+        """Move a table's pointer; False if it is not at `base`."""
         table = self._table(created.identifier)
         if table is None or _pointer(table) != base.metadata_location:
             return False
@@ -101,7 +101,7 @@ class GlueCatalog:
         return self._updated(database, changed | _described(created, former), table["VersionId"])
 
     def move_all(self, moves: Sequence[Move]) -> bool:
-        """Refuse: Glue changes one table at a time. Raises UnsupportedError."""
+        """Raise UnsupportedError: Glue changes one table at a time."""
         raise one_table_only(self._theirs.name, [move.created.identifier for move in moves])
 
     def remove(self, identifier: str, expected: str | None = None) -> bool:
@@ -125,22 +125,22 @@ class GlueCatalog:
     def _is_reserved(self, identifier: str, table: dict[str, Any]) -> bool:
         """Reserve a table for its removal; False if it changed since it was read.
 
-        Glue deletes without a condition, but updates with one. The update takes the pointer away:
-        no other writer finds an Iceberg table then, so none renames or changes it.
+        Glue deletes without a condition, but updates with one. The update removes the pointer:
+        other writers then find no Iceberg table, so none renames or changes it.
         """
         parameters = dict(table["Parameters"])
         pointer = parameters[_FORMER] = parameters.pop(_LOCATION)
         reserved = {key: table[key] for key in _INPUT if key in table} | {"Parameters": parameters}
         try:
             return self._updated(split(identifier)[0], reserved, table["VersionId"])
-        except StorageError:  # a request that was sent twice is refused for what it did itself
+        except StorageError:  # a request sent twice is refused because the first one succeeded
             now = (self._table(identifier) or {}).get("Parameters", {})
             if _LOCATION not in now and now.get(_FORMER) == pointer:
                 return True
             raise
 
     def _updated(self, database: str, table: dict[str, Any], version: str) -> bool:
-        """Update a table that still has this version; False if it has another, or is gone."""
+        """Update a table that still has this version; False if it has another or was removed."""
         with as_ours():
             try:
                 self._glue.update_table(
@@ -156,17 +156,17 @@ class GlueCatalog:
         return True
 
     def others(self, namespace: str) -> list[str]:
-        """Return the names of tables in a database that are no Iceberg tables."""
+        """Return the names of a database's tables that are not Iceberg tables."""
         with as_ours():
             pages = self._glue.get_paginator("get_tables").paginate(DatabaseName=namespace)
             tables = [table for page in pages for table in page["TableList"]]
         return sorted(str(listed["Name"]) for listed in tables if _pointer(listed) is None)
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Make a table of another name and drop the former: Glue has no call for it.
+        """Create a table with the new name and drop the old one: Glue has no rename.
 
-        Raises NoSuchTableError, TableAlreadyExistsError, CommitFailedException (it was changed
-        meanwhile).
+        Raises NoSuchTableError, TableAlreadyExistsError, CommitFailedException (the table was
+        changed since).
         """
         table = self._table(identifier)
         if table is None or _pointer(table) is None:
@@ -183,7 +183,7 @@ class GlueCatalog:
             raise CommitFailedException(f"{identifier} was changed while it was renamed")
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new table of that name goes."""
+        """Return the location of a new table of this name."""
         return default_location(self._theirs, identifier, self._warehouse)
 
 
@@ -196,7 +196,7 @@ def _pointer(table: dict[str, Any] | None) -> str | None:
 
 
 def _described(created: LoadedTable, parameters: dict[str, str]) -> dict[str, Any]:
-    """Return what Glue's table says of a version (Java: IcebergToGlueConverter)."""
+    """Return Glue's table for a table version (Java: IcebergToGlueConverter)."""
     pointer = {_TABLE_TYPE: _ICEBERG, _LOCATION: created.metadata_location}
     return {
         "TableType": "EXTERNAL_TABLE",
@@ -209,7 +209,7 @@ def _described(created: LoadedTable, parameters: dict[str, str]) -> dict[str, An
 
 
 def _columns(metadata: TableMetadata) -> list[dict[str, Any]]:
-    """Return columns of the current schema, and those of former ones, as Glue shows them."""
+    """Return the columns of the current schema, and of earlier ones, as Glue shows them."""
     shown = {field.name: _column(field, current=True) for field in metadata.schema.fields}
     for schema in metadata.schemas.values():
         for field in schema.fields:

@@ -1,4 +1,4 @@
-"""Namespaces of a catalog as PyIceberg's own catalogs keep them."""
+"""Namespaces of a catalog, as PyIceberg's catalogs store them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from iceberg_spark.catalog.aws.aws_errors import as_ours
-from iceberg_spark.catalog.catalog import LoadedTable, Name
+from iceberg_spark.catalog.catalog import LoadedTable, Name, exists_by_properties
 from iceberg_spark.catalog.metadata_file import load_version
 from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
@@ -18,7 +18,7 @@ _LOCATION = "location"
 
 
 class Theirs:
-    """A catalog of PyIceberg's, made when it is used first: some ask their service at once."""
+    """A catalog of PyIceberg, created at first use: some call their service when created."""
 
     __slots__ = ("_catalog", "_make", "name")
 
@@ -40,15 +40,15 @@ class MovableNames(Protocol):
     """Pointers whose tables can be added and renamed."""
 
     def insert(self, created: LoadedTable) -> bool:
-        """Add a table; False where the name is taken."""
+        """Add a table; False if the name is taken."""
         ...
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Give a table another name."""
+        """Rename a table."""
         ...
 
     def others(self, namespace: str) -> list[str]:
-        """Return the names of tables in a namespace that are no Iceberg tables."""
+        """Return the names of a namespace's tables that are not Iceberg tables."""
         ...
 
 
@@ -63,7 +63,7 @@ class TheirNamespaces:
         self._io = io
 
     def list_namespaces(self, parent: Name) -> list[Name]:
-        """Return the namespaces; there is nothing below one. Raises NoSuchNamespaceError."""
+        """Return the namespaces, which have one level. Raises NoSuchNamespaceError."""
         if parent:
             self.properties(parent)
             return []
@@ -71,12 +71,8 @@ class TheirNamespaces:
             return sorted(tuple(namespace) for namespace in self._theirs.catalog.list_namespaces())
 
     def exists(self, namespace: Name) -> bool:
-        """Return whether there is such a namespace."""
-        try:
-            self.properties(namespace)
-        except NoSuchNamespaceError:
-            return False
-        return True
+        """Return whether the namespace exists."""
+        return exists_by_properties(self, namespace)
 
     def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
         """Create a namespace. Raises NamespaceAlreadyExistsError."""
@@ -92,7 +88,7 @@ class TheirNamespaces:
             self._theirs.catalog.drop_namespace(namespace)
 
     def what_stays(self, namespace: Name) -> str | None:
-        """Return the first table that is none of Iceberg. Raises NoSuchNamespaceError."""
+        """Return the first table that is not an Iceberg table. Raises NoSuchNamespaceError."""
         self.properties(namespace)
         others = self._pointers.others(namespace[0])
         return f"table {others[0]} in it is no table of Iceberg" if others else None
@@ -104,7 +100,7 @@ class TheirNamespaces:
     def update_properties(
         self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
     ) -> None:
-        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        """Remove and set properties in one step. Raises NoSuchNamespaceError."""
         self.properties(namespace)
         gone = set(removals) - updates.keys()
         with as_ours():
@@ -119,7 +115,7 @@ class TheirNamespaces:
             )
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
-        """Give a table another name; its files stay.
+        """Rename a table; its files stay.
 
         Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
         """
@@ -127,7 +123,7 @@ class TheirNamespaces:
         self._pointers.rename(identifier, new_identifier)
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:
-        """Add a table that is there, at one of its metadata files; False where the name is taken.
+        """Register a table by a metadata file; False if the name is taken.
 
         Raises NoSuchNamespaceError.
         """
@@ -155,7 +151,7 @@ def properties_of(theirs: Theirs, namespace: Name) -> dict[str, str]:
 
 
 def default_location(theirs: Theirs, identifier: str, warehouse: str | None) -> str:
-    """Return where a new table goes: below its namespace's location, or the warehouse."""
+    """Return the location of a new table: in its namespace's location or the warehouse."""
     namespace, name = split(identifier)
     home = properties_of(theirs, (namespace,)).get(_LOCATION)
     if home:

@@ -1,1 +1,1 @@
-"""Tables in a Hive metastore, as Java's HiveCatalog keeps them; needs the extra `hive`."""
+"""Tables in a Hive metastore, compatible with Java's HiveCatalog; needs the extra `hive`."""

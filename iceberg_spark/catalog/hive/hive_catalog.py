@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from iceberg_spark.catalog.catalog import LoadedTable, Name
+from iceberg_spark.catalog.catalog import LoadedTable, Name, exists_by_properties
 from iceberg_spark.catalog.hive.hive_changes import database_of, named, refused, split
 from iceberg_spark.catalog.hive.hive_pointers import HiveCatalog
 from iceberg_spark.catalog.hive.hive_table import is_iceberg, is_view
@@ -30,7 +30,7 @@ _OWNER, _OWNER_TYPE = "hive.metastore.database.owner", "hive.metastore.database.
 
 
 def hive_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
-    """Return a catalog in the metastore at the property `uri`; nothing is connected to yet.
+    """Return a catalog in the metastore at the property `uri`; does not connect yet.
 
     Raises InvalidInputError, UnsupportedError (Thrift is not installed; Kerberos, TLS).
     """
@@ -50,7 +50,7 @@ def hive_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
 
 
 def _of_hadoop(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return what Java's catalog hands on to Hive's configuration (`hadoop.iceberg.hive.*`)."""
+    """Return the properties that Java's catalog passes to Hive (`hadoop.iceberg.hive.*`)."""
     begins = "hadoop."
     return {
         key.removeprefix(begins): text
@@ -71,7 +71,7 @@ class HiveNamespaces:
         self._io = io
 
     def list_namespaces(self, parent: Name) -> list[Name]:
-        """Return the databases; there is nothing below one. Raises NoSuchNamespaceError."""
+        """Return the databases, which have no children. Raises NoSuchNamespaceError."""
         with self._session() as session:
             if parent:
                 self._database(session, parent)
@@ -79,12 +79,8 @@ class HiveNamespaces:
             return sorted((name,) for name in session.read("get_all_databases"))
 
     def exists(self, namespace: Name) -> bool:
-        """Return whether there is such a namespace."""
-        try:
-            self.properties(namespace)
-        except NoSuchNamespaceError:
-            return False
-        return True
+        """Return whether the namespace exists."""
+        return exists_by_properties(self, namespace)
 
     def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
         """Create a namespace. Raises NamespaceAlreadyExistsError."""
@@ -139,7 +135,7 @@ class HiveNamespaces:
     def update_properties(
         self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
     ) -> None:
-        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        """Remove and set properties in one step. Raises NoSuchNamespaceError."""
         with self._session() as session:
             database = self._database(session, namespace)
             remaining = {
@@ -156,14 +152,14 @@ class HiveNamespaces:
             return [(*namespace, name) for name in named(session, database, is_iceberg)]
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
-        """Give a table another name; its files stay.
+        """Rename a table; its files stay.
 
         Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
         """
         self._pointers.rename(identifier, new_identifier)
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:
-        """Add a table that is there, at one of its metadata files; False where the name is taken.
+        """Register a table by a metadata file; False if the name is taken.
 
         Raises NoSuchNamespaceError.
         """

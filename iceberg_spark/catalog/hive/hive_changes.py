@@ -1,4 +1,4 @@
-"""Hive's tables, looked at and changed; what came of a lost answer a look tells."""
+"""Read and change Hive's tables; after a lost response, read whether the change was made."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from iceberg_spark.errors import (
 )
 
 _BATCH = 100
-"""Tables that are asked for at once (Java: HiveCatalog)."""
+"""Tables in one request (Java: HiveCatalog)."""
 _LOOKS = 5
-"""How often the table is looked at before the lock is given back, after a lost answer."""
+"""How often to read the table before releasing the lock, after a lost response."""
 
 
 def split(identifier: str) -> tuple[str, str]:
-    """Return a table's database and name, as Hive keeps them. Raises InvalidInputError."""
+    """Return a table's database and name, as Hive stores them. Raises InvalidInputError."""
     database, _, name = identifier.rpartition(".")
     if not has_two_parts(identifier):
         raise InvalidInputError(
@@ -36,7 +36,7 @@ def split(identifier: str) -> tuple[str, str]:
 
 
 def table_of(session: Session, database: str, name: str) -> Any | None:
-    """Return Hive's table, whatever it is; None: there is none."""
+    """Return Hive's table of any kind, None if there is none."""
     try:
         return session.read("get_table", database, name)
     except hive.NoSuchObjectException:
@@ -61,9 +61,9 @@ def database_of(session: Session, catalog: str, name: str) -> Any:
 
 
 def named(session: Session, database: str, is_wanted: Callable[[Any], bool]) -> list[str]:
-    """Return the names of a database's tables that are wanted, in order.
+    """Return the names of a database's tables that satisfy a condition, in order.
 
-    Raises StorageError, UnsupportedError (what the metastore refused).
+    Raises StorageError, UnsupportedError (the metastore refused).
     """
     matching = []
     try:
@@ -78,14 +78,14 @@ def named(session: Session, database: str, is_wanted: Callable[[Any], bool]) -> 
 
 
 def refused(error: BaseException) -> UnsupportedError:
-    """Return the error for what the metastore did not do, and says so."""
+    """Return the error for a request that the metastore refused."""
     return UnsupportedError(f"The Hive metastore refused: {error_text(error)}")
 
 
 def created(session: Session, catalog: str, table: Any) -> bool:
-    """Add a table; False where the name is taken.
+    """Add a table; False if the name is taken.
 
-    Raises NoSuchNamespaceError, StorageError, UnsupportedError (what the metastore refused).
+    Raises NoSuchNamespaceError, StorageError, UnsupportedError (the metastore refused).
     """
     try:
         session.once("create_table", table)
@@ -103,11 +103,11 @@ def created(session: Session, catalog: str, table: Any) -> bool:
 def _altered(
     session: Session, name: tuple[str, str], table: Any, before: str, *, is_locked: bool
 ) -> bool:
-    """Replace Hive's table. Without a lock the metastore checks that it still is at `before`.
+    """Replace Hive's table. Without a lock, the metastore checks that it is still at `before`.
 
-    Metastores 2.3.10 and 4.0 can check that, by direct SQL only: without it they refuse to. Under
-    the lock nothing is checked there (Java: HiveTableOperations.persistTable), and nobody else gets
-    it while the metastore may be at work on the table.
+    Metastores 2.3.10 and 4.0 can check that with direct SQL only; without it they refuse. Under the
+    lock the metastore checks nothing (Java: HiveTableOperations.persistTable), and nobody else gets
+    the lock while the metastore may be changing the table.
     """
     expected = None if is_locked else before
     after = place_of(table)
@@ -133,9 +133,9 @@ def moved(
     pointer: Callable[[Any], str | None],
     describe: Callable[[Any], None],
 ) -> bool:
-    """Let Hive's table say what `describe` makes of it; False where it isn't at `before`.
+    """Apply `describe` to Hive's table; False if it is not at `before`.
 
-    `pointer` tells an Iceberg table, or view, from what else Hive has. Raises
+    `pointer` identifies an Iceberg table, or view, among Hive's other tables. Raises
     CommitFailedException (others hold the lock), StorageError, UnsupportedError.
     """
     with lock as held:
@@ -158,10 +158,10 @@ def renamed(
     to: tuple[str, str],
     pointer: Callable[[Any], str | None],
 ) -> bool | None:
-    """Give Hive's table another name, under its lock: a commit meanwhile would be undone.
+    """Rename Hive's table under its lock: a concurrent commit would be undone.
 
-    `pointer` tells an Iceberg table, or view, from what else Hive has. None: there is no such
-    table; False: the new name is taken. Raises StorageError, UnsupportedError.
+    `pointer` identifies an Iceberg table, or view, among Hive's other tables. None: there is no
+    such table; False: the new name is taken. Raises StorageError, UnsupportedError.
     """
     with locks.held(session, name) as held:
         table = table_of(session, *name)
@@ -178,14 +178,14 @@ def renamed(
             if _pointer(session, to) != metadata_file:
                 raise
         except thrift.TException as error:
-            if table_of(session, *to) is not None:  # made meanwhile
+            if table_of(session, *to) is not None:  # created since
                 return False
             raise refused(error) from error
         return True
 
 
 def dropped(session: Session, name: tuple[str, str], is_wanted: Callable[[Any], bool]) -> bool:
-    """Forget Hive's table, whose files stay; False where there is none that is wanted."""
+    """Remove Hive's table, whose files stay; False if there is none that is wanted."""
     table = table_of(session, *name)
     if table is None or not is_wanted(table):
         return False
@@ -207,7 +207,7 @@ def _pointer(session: Session, name: tuple[str, str]) -> str | None:
 
 
 def _awaited(session: Session, name: tuple[str, str], before: str) -> str | None:
-    """Look until the table has left `before`, for a few seconds."""
+    """Read the table until it is no longer at `before`, for a few seconds."""
     looking = Retrying(
         retry=retry_if_result(lambda now: now == before),
         stop=stop_after_attempt(_LOOKS),

@@ -27,7 +27,7 @@ WAREHOUSE = "warehouse"
 
 
 class HiveCatalog:
-    """Hive's table says where the newest metadata file of an Iceberg table is."""
+    """Hive's table has the location of an Iceberg table's newest metadata file."""
 
     __slots__ = ("_locks", "_metastore", "_name", "_properties")
 
@@ -40,7 +40,7 @@ class HiveCatalog:
         self._locks = locks
 
     def find(self, identifier: str) -> str | None:
-        """Return where a table's newest metadata file is; None: there is no such table."""
+        """Return the location of a table's newest metadata file, None if there is no table."""
         if not has_two_parts(identifier):
             return None
         with self._metastore.session() as session:
@@ -48,7 +48,7 @@ class HiveCatalog:
         return None if table is None else pointer_of(table)
 
     def insert(self, new: LoadedTable) -> bool:
-        """Add a table; False where a table or view has its name.
+        """Add a table; False if a table or view has its name.
 
         Raises NoSuchNamespaceError, UnsupportedError (what the metastore refused).
         """
@@ -58,7 +58,7 @@ class HiveCatalog:
             return created(session, self._name, table)
 
     def move(self, base: LoadedTable, changed: LoadedTable) -> bool:
-        """Move a table's pointer; False where it isn't at `base`.
+        """Move a table's pointer; False if it is not at `base`.
 
         Raises CommitFailedException (others hold the lock), StorageError, UnsupportedError.
         """
@@ -70,7 +70,7 @@ class HiveCatalog:
             return moved(session, lock, name, before, pointer_of, tell)
 
     def move_all(self, moves: Sequence[Move]) -> bool:
-        """Refuse: a metastore changes one table at a time. Raises UnsupportedError."""
+        """Raise UnsupportedError: a metastore changes one table at a time."""
         raise one_table_only(self._name, [move.created.identifier for move in moves])
 
     def remove(self, identifier: str, expected: str | None = None) -> bool:
@@ -86,7 +86,7 @@ class HiveCatalog:
                 return dropped(session, name, lambda table: pointer_of(table) == expected)
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Give a table another name, under its lock: a commit meanwhile would be undone.
+        """Rename a table under its lock: a concurrent commit would be undone.
 
         Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
         """
@@ -100,7 +100,7 @@ class HiveCatalog:
             raise TableAlreadyExistsError(f"{new_identifier} is in catalog '{self._name}' already")
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new table goes: below its database's location, or the warehouse."""
+        """Return the location of a new table: in its database's location or the warehouse."""
         database, name = split(identifier)
         with self._metastore.session() as session:
             home = database_of(session, self._name, database).locationUri
@@ -113,7 +113,7 @@ class HiveCatalog:
         return location.join(home.rstrip("/"), name)
 
     def default_home(self, database: str) -> str | None:
-        """Return where a new database goes; None: the metastore decides."""
+        """Return the location of a new database; None: the metastore decides."""
         warehouse = self._properties.get(WAREHOUSE)
         if not warehouse:
             return None

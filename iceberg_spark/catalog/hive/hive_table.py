@@ -1,4 +1,4 @@
-"""What Hive's own table says of an Iceberg table (Java: HMSTablePropertyHelper)."""
+"""Hive's table for an Iceberg table (Java: HMSTablePropertyHelper)."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _NEVER = 2**31 - 1
 
 
 def is_iceberg(table: Any) -> bool:
-    """Return whether Hive's table says that it is an Iceberg table (a view is none)."""
+    """Return whether Hive's table is marked as an Iceberg table (a view is not)."""
     table_type: str = (table.parameters or {}).get(TABLE_TYPE, "")
     return table_type.upper() == _ICEBERG
 
 
 def is_view(table: Any) -> bool:
-    """Return whether Hive's table says that it is a view of Iceberg's."""
+    """Return whether Hive's table is marked as an Iceberg view."""
     iceberg_type: str = (table.parameters or {}).get(TABLE_TYPE, "")
     return (table.tableType or "").upper() == VIRTUAL and iceberg_type.upper() == ICEBERG_VIEW
 
 
 def pointer_of(table: Any) -> str | None:
-    """Return where the newest metadata file is, by Hive's table; None: it is no such table."""
+    """Return the newest metadata file of Hive's table, None if it is not an Iceberg table."""
     if not is_iceberg(table):
         return None
     pointer: str | None = table.parameters.get(METADATA_LOCATION)
@@ -55,7 +55,7 @@ def pointer_of(table: Any) -> str | None:
 
 
 def place_of(table: Any) -> str | None:
-    """Return the metadata file that Hive's table names, of a table or a view."""
+    """Return the metadata file in Hive's table, of a table or a view."""
     pointer: str | None = (table.parameters or {}).get(METADATA_LOCATION)
     return pointer
 
@@ -63,7 +63,7 @@ def place_of(table: Any) -> str | None:
 def new_table(
     database: str, name: str, user: str, created: LoadedTable, catalog: Mapping[str, str]
 ) -> Any:
-    """Return Hive's table for an Iceberg table, as Java makes it: external, without partitions."""
+    """Return Hive's table for an Iceberg table, as Java creates it: external, unpartitioned."""
     owner = created.metadata.properties.get(OWNER, user)
     table = empty_table(database, name, owner, "EXTERNAL_TABLE")
     table.parameters = {"EXTERNAL": "TRUE"}
@@ -72,7 +72,7 @@ def new_table(
 
 
 def empty_table(database: str, name: str, owner: str, kind: str) -> Any:
-    """Return a table of Hive's that says nothing yet."""
+    """Return a Hive table without a description."""
     now = int(time.time())
     return hive.Table(
         tableName=name,
@@ -89,7 +89,7 @@ def empty_table(database: str, name: str, owner: str, kind: str) -> Any:
 def describe(
     table: Any, base: LoadedTable | None, committed: LoadedTable, catalog: Mapping[str, str]
 ) -> None:
-    """Let Hive's table say what a commit made of an Iceberg table; what others put there stays."""
+    """Describe a committed Iceberg table in Hive's table; entries of other writers stay."""
     metadata = committed.metadata
     for_hive = metadata.properties.get(_FOR_HIVE, "false").lower() == "true"
     table.sd = storage(metadata.schema, metadata.location, for_hive, catalog)
@@ -117,12 +117,12 @@ def describe(
 
 
 def largest(catalog: Mapping[str, str]) -> int:
-    """Return the most characters that a parameter of Hive's tables may have."""
+    """Return the maximum length of a parameter of Hive's tables."""
     return int(catalog.get(_LARGEST, _DEFAULT_LARGEST))
 
 
 def _show(parameters: dict[str, str], metadata: TableMetadata, most: int) -> None:
-    """Show schema, spec, order and snapshot, each where it isn't too long for Hive's database."""
+    """Describe schema, spec, order and snapshot, each unless it is too long for Hive's database."""
     snapshot = metadata.current_snapshot
     shown: dict[str, str | None] = {
         CURRENT_SCHEMA: java_json(schema_to_dict(metadata.schema)),
@@ -150,12 +150,12 @@ def _show(parameters: dict[str, str], metadata: TableMetadata, most: int) -> Non
 
 
 def java_json(node: Mapping[str, Any], parts: Iterable[object] = (True,)) -> str | None:
-    """Return JSON as Java writes it; None where there are no parts to be shown."""
+    """Return JSON as Java writes it; None if there are no parts to show."""
     return json.dumps(node, separators=(",", ":"), ensure_ascii=False) if any(parts) else None
 
 
 def storage(schema: Schema, folder: str, for_hive: bool, catalog: Mapping[str, str]) -> Any:
-    """Return what Hive's table says of columns, and of files at a place."""
+    """Return Hive's description of the columns, and of files at a location."""
     hive3 = catalog.get("hive.hive2-compatible", "true").lower() == "false"
     zoned = "timestamp with local time zone" if hive3 else "timestamp"
     columns = [

@@ -1,4 +1,4 @@
-"""Iceberg's types as Hive is shown them (Java: HiveSchemaUtil)."""
+"""Iceberg's types as Hive's types (Java: HiveSchemaUtil)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from iceberg_spark.spec.types import (
 
 
 def hive_type(kind: IcebergType, zoned: str = "timestamp") -> str:
-    """Return Hive's name of a type; `zoned` is that of a time with zone, which Hive 3 has."""
+    """Return Hive's name of a type; `zoned` is the type of timestamps with zone, new in Hive 3."""
     match kind:
         case BooleanType() | FloatType() | DoubleType() | DateType() | DecimalType():
             return str(kind).replace(" ", "")

@@ -44,7 +44,7 @@ _HIVE = "hive"
 
 
 class HiveViews:
-    """Hive's view says where the newest metadata file is (implements `ViewPointers`)."""
+    """Hive's view has the location of the newest metadata file (implements `ViewPointers`)."""
 
     __slots__ = ("_default_location", "_locks", "_metastore", "_name", "_properties")
 
@@ -56,7 +56,7 @@ class HiveViews:
         locks: Locks,
         default_location: Callable[[str], str],
     ) -> None:
-        """`default_location` returns the folder of a new view."""
+        """`default_location` returns the location of a new view."""
         self._name = name
         self._properties = properties
         self._metastore = metastore
@@ -72,7 +72,7 @@ class HiveViews:
             return [(*namespace, name) for name in named(session, database, is_view)]
 
     def find(self, identifier: str) -> str | None:
-        """Return where a view's newest metadata file is; None: there is no such view."""
+        """Return the location of a view's newest metadata file, None if there is no view."""
         if not has_two_parts(identifier):
             return None
         with self._metastore.session() as session:
@@ -80,7 +80,7 @@ class HiveViews:
         return None if view is None else _pointer_of(view)
 
     def insert(self, new: StoredView) -> bool:
-        """Add a view; False where a view or table has its name.
+        """Add a view; False if a view or table has its name.
 
         Raises NoSuchNamespaceError, UnsupportedError (what the metastore refused).
         """
@@ -91,7 +91,7 @@ class HiveViews:
             return created(session, self._name, view)
 
     def move(self, base: StoredView, changed: StoredView) -> bool:
-        """Move a view's pointer; False where it isn't at `base`.
+        """Move a view's pointer; False if it is not at `base`.
 
         Raises CommitFailedException (others hold the lock), StorageError, UnsupportedError.
         """
@@ -102,14 +102,14 @@ class HiveViews:
             return moved(session, lock, name, before, _pointer_of, tell)
 
     def remove(self, identifier: str, metadata_location: str) -> bool:
-        """Forget a view; False where none has its newest metadata file `metadata_location`."""
+        """Remove a view; False if no view is at the metadata file `metadata_location`."""
         with self._metastore.session() as session, self._locks.held(session, split(identifier)):
             return dropped(
                 session, split(identifier), lambda view: _pointer_of(view) == metadata_location
             )
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Give a view another name, under its lock.
+        """Rename a view under its lock.
 
         Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
         """
@@ -123,7 +123,7 @@ class HiveViews:
             raise ViewAlreadyExistsError(f"{new_identifier} is in catalog '{self._name}' already")
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new view goes: where a table of its name would."""
+        """Return the location of a new view: the one of a table of this name."""
         return self._default_location(identifier)
 
     def _describe(self, view: Any, base: StoredView | None, changed: StoredView) -> None:
@@ -153,7 +153,7 @@ class HiveViews:
 
 
 def _text_of(view: ViewMetadata) -> str | None:
-    """Return the text that Hive shows: its own, else the first one."""
+    """Return the query that Hive shows: the one in its dialect, else the first."""
     texts = [
         representation.sql
         for representation in view.current_version.representations

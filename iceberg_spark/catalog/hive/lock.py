@@ -25,12 +25,12 @@ _EXCLUSIVE, _TABLE_LEVEL = 3, 2
 _ACQUIRED, _WAITING = 1, 2
 _ENABLED = "engine.hive.lock-enabled"
 _TRIES = 4
-"""How often a lock is given back whose answer is lost."""
+"""How often to release a lock without a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockTimes:
-    """How long a lock is waited for and kept alive, in seconds (Java's defaults)."""
+    """How long to wait for a lock and how often to renew it, in seconds (Java's defaults)."""
 
     timeout: float = 180.0
     first_pause: float = 0.05
@@ -39,7 +39,7 @@ class LockTimes:
 
     @staticmethod
     def of(properties: Mapping[str, str]) -> LockTimes:
-        """Return what the properties `iceberg.hive.lock-*` say. Raises ValueError."""
+        """Return the times in the properties `iceberg.hive.lock-*`. Raises ValueError."""
         named = {
             "timeout": "iceberg.hive.lock-timeout-ms",
             "first_pause": "iceberg.hive.lock-check-min-wait-ms",
@@ -51,7 +51,7 @@ class LockTimes:
 
 
 class HeldLock:
-    """A lock that this process holds, until it is given back or the metastore lets it expire."""
+    """A lock of this process, until it is released or the metastore lets it expire."""
 
     __slots__ = ("_failed", "_metastore", "_over", "number")
 
@@ -74,12 +74,12 @@ class HeldLock:
                 return
 
     def check(self) -> None:
-        """Raise StorageError where the lock may have expired meanwhile."""
+        """Raise StorageError if the lock may have expired."""
         if self._failed is not None:
             raise StorageError(f"The lock's heartbeat failed: {error_text(self._failed)}")
 
     def end(self) -> None:
-        """Let no heartbeat follow."""
+        """Stop the heartbeat."""
         self._over.set()
 
 
@@ -88,7 +88,7 @@ _making = threading.Lock()
 
 
 class _InProcess:
-    """A lock among the threads of this process: they need not queue at the metastore."""
+    """A lock between threads of this process, so that they do not queue at the metastore."""
 
     __slots__ = ("__weakref__", "lock")
 
@@ -102,8 +102,9 @@ def locked(
 ) -> Iterator[HeldLock]:
     """Hold the metastore's exclusive lock of a table (database, name) while the block runs.
 
-    Raises CommitFailedException where others hold it for too long, naming them, and
-    UnsupportedError where the metastore has no locks.
+    Raises:
+        CommitFailedException: others hold it for too long; the message names them.
+        UnsupportedError: the metastore has no locks.
     """
     with _making:
         among_threads = _within.setdefault(table, _InProcess())
@@ -129,7 +130,7 @@ def _ask(
     agent: str,
     times: LockTimes,
 ) -> tuple[int, int]:
-    """Ask for the lock once; a lost answer is looked for by the name that only we have."""
+    """Request the lock once; after a lost response, find it by its unique name."""
     part = hive.LockComponent(
         type=_EXCLUSIVE, level=_TABLE_LEVEL, dbname=table[0], tablename=table[1]
     )
@@ -173,7 +174,7 @@ def _await(
         try:
             state = session.once("check_lock", hive.CheckLockRequest(lockid=number)).state
         except StorageError:
-            continue  # asked again until the time is over
+            continue  # requested again until the timeout
         except thrift.TException as error:
             raise CommitFailedException(
                 f"The lock of {'.'.join(table)} was lost while it was waited for: "
@@ -212,7 +213,7 @@ def _moment(milliseconds: int | None) -> str:
 
 
 def _give_back(session: Session, table: tuple[str, str], agent: str, number: int | None) -> None:
-    """Unlock in every case; what can't be reached expires, since nobody keeps it alive."""
+    """Release the lock in every case; a lock that cannot be released expires without heartbeats."""
     for _ in range(_TRIES):
         try:
             if number is None:
@@ -224,13 +225,13 @@ def _give_back(session: Session, table: tuple[str, str], agent: str, number: int
         except StorageError:
             continue
         except thrift.TException:
-            return  # it is gone
+            return  # the lock is gone
         return
 
 
 @dataclass(frozen=True, slots=True)
 class Locks:
-    """Locks of one catalog's tables and views; `enabled` where they say nothing themselves."""
+    """Locks of one catalog's tables and views; `enabled` is the default for each."""
 
     metastore: Metastore
     times: LockTimes
@@ -238,7 +239,7 @@ class Locks:
 
     @classmethod
     def by(cls, metastore: Metastore, properties: Mapping[str, str]) -> Locks:
-        """Return what a catalog's properties ask for. Raises InvalidInputError (no number)."""
+        """Return the locks that a catalog's properties configure. Raises InvalidInputError."""
         enabled = properties.get(f"iceberg.{_ENABLED}", "true").lower() != "false"
         try:
             return cls(metastore, LockTimes.of(properties), enabled)
@@ -249,7 +250,7 @@ class Locks:
     def of(
         self, session: Session, table: tuple[str, str], properties: Mapping[str, str]
     ) -> Iterator[HeldLock | None]:
-        """Hold the lock of a table (database, name) with these properties, if it has one."""
+        """Hold the lock of a table (database, name) with these properties, unless disabled."""
         setting = properties.get(_ENABLED)
         if not (self.enabled if setting is None else setting.lower() != "false"):
             yield None
@@ -258,5 +259,5 @@ class Locks:
             yield held
 
     def held(self, session: Session, table: tuple[str, str]) -> AbstractContextManager[HeldLock]:
-        """Hold the lock of a table in any case."""
+        """Hold the lock of a table, even if it is disabled."""
         return locked(self.metastore, session, table, self.times)

@@ -1,4 +1,4 @@
-"""Calls of a Hive metastore over Thrift, and what became of those without an answer."""
+"""Calls of a Hive metastore over Thrift, and the outcome of calls without a response."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _LONGEST_ANSWER = 300.0  # seconds
 _LONGEST_CONNECT = 20.0  # seconds
 _PORT = 9083
 _ENDED = (0, 1, 4)
-"""Thrift's UNKNOWN (a line that was reset), NOT_OPEN and END_OF_FILE."""
+"""Thrift's UNKNOWN (a connection that was reset), NOT_OPEN and END_OF_FILE."""
 _TRIES = 4
-"""How often a call is repeated that changes nothing, and whose answer is lost."""
+"""How often to repeat a call that changes nothing, after a lost response."""
 
 _NOT_SUPPORTED = {
     "hive.kerberos-authentication": "true",
@@ -39,12 +39,12 @@ _NOT_SUPPORTED = {
 
 
 class Metastore:
-    """Where a metastore listens; one of several that share a database."""
+    """The address of a metastore; one of several that share a database."""
 
     __slots__ = ("_places", "_timeout_ms", "_user", "user")
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        """Connect to nothing yet. Raises InvalidInputError, UnsupportedError."""
+        """Does not connect yet. Raises InvalidInputError, UnsupportedError."""
         for key, value in _NOT_SUPPORTED.items():
             if properties.get(key, "").lower() == value:
                 raise UnsupportedError(
@@ -59,7 +59,7 @@ class Metastore:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """Give calls over one connection, which is made when the first of them needs it."""
+        """Open a session with one connection, which the first call creates."""
         session = Session(self)
         try:
             yield session
@@ -67,7 +67,7 @@ class Metastore:
             session.close()
 
     def connect(self) -> tuple[Any, Any]:
-        """Return a client and its transport. Raises StorageError where nobody answers."""
+        """Return a client and its transport. Raises StorageError if no server responds."""
         failed = []
         for host, port in self._places:
             line = socket.TSocket(host, port)
@@ -89,7 +89,7 @@ class Metastore:
 
 
 class Session:
-    """Calls over one connection, which is created again after it was cut. For one thread."""
+    """Calls over one connection, which is created again after it broke. For one thread."""
 
     __slots__ = ("_client", "_line", "_metastore")
 
@@ -99,16 +99,16 @@ class Session:
         self._line: Any = None
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         if self._line is not None:
             with suppress(Exception):
                 self._line.close()
         self._client = self._line = None
 
     def once(self, method: str, *arguments: object) -> Any:
-        """Call the metastore; StorageError: nobody knows whether it did what was asked.
+        """Call the metastore. StorageError: it is unknown whether the call was executed.
 
-        Raises what the metastore itself answers as it is (`hive_metastore.ttypes`).
+        Raises the metastore's own errors unchanged (`hive_metastore.ttypes`).
         """
         if self._client is None:
             self._client, self._line = self._metastore.connect()
@@ -123,12 +123,12 @@ class Session:
             self.close()
             raise _without_answer(method, error) from error
         except BaseException as error:
-            if not isinstance(error, thrift.TException):  # an interrupt: an answer is under way
+            if not isinstance(error, thrift.TException):  # an interrupt: the response is pending
                 self.close()
             raise
 
     def read(self, method: str, *arguments: object) -> Any:
-        """Call what changes nothing, again where its answer is lost."""
+        """Make a call that changes nothing; repeat it if the response is lost."""
         asking = Retrying(
             retry=retry_if_exception_type(StorageError),
             stop=stop_after_attempt(_TRIES),
@@ -139,7 +139,7 @@ class Session:
 
 
 def error_text(error: BaseException) -> str:
-    """Return what an error of Thrift or of the metastore says, in one line."""
+    """Return the text of an error of Thrift or of the metastore, in one line."""
     text = getattr(error, "message", None) or str(error)
     return " ".join(str(text).split()) or type(error).__name__
 
@@ -166,7 +166,7 @@ def _address(uri: str) -> tuple[str, int]:
 
 
 def _timeout(text: str | None) -> float:
-    """Return seconds, as Hive writes them: `600` or `600s`."""
+    """Return seconds from Hive's syntax: `600` or `600s`."""
     if text is None:
         return _LONGEST_ANSWER
     try:

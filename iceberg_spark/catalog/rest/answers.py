@@ -1,4 +1,4 @@
-"""What a server answered, and which of our errors it means."""
+"""A server's responses, and the errors that they stand for."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ TOO_MANY = 429
 UNAVAILABLE = 503
 _FAILED = frozenset({408, 425, 500, 502, 504})
 EXPIRED = frozenset({401, 419})
-_LONGEST_TEXT = 300  # characters of a server's words that a message shows
+_LONGEST_TEXT = 300  # characters of a server's text in a message
 
 
 def _words(text: object) -> str:
-    """Return a server's words in one line: a terminal obeys control characters."""
+    """Return a server's text in one line: terminals execute control characters."""
     return " ".join(printable(str(text or "")[:_LONGEST_TEXT]).split())
 
 
@@ -67,7 +67,7 @@ _BY_STATUS: dict[int, type[IcebergError]] = {
     501: UnsupportedError,
 }
 _SAID_BY_CATALOGS_ONLY = frozenset({404, 409})
-"""Statuses that decide about tables: a gateway's page with one of them says nothing of these."""
+"""Statuses that decide about tables, unless a gateway's page has them."""
 
 TABLE = {404: NoSuchTableError, 409: TableAlreadyExistsError}
 NEW_TABLE = {404: NoSuchNamespaceError, 409: TableAlreadyExistsError}
@@ -79,16 +79,16 @@ DROPPED_NAMESPACE = {404: NoSuchNamespaceError, 409: NamespaceNotEmptyError}
 
 
 class NotSentError(ServiceUnavailableError):
-    """No connection: the server has not seen the request."""
+    """No connection: the server has not received the request."""
 
 
 class LostAnswerError(ServiceUnavailableError):
-    """The request went out, and no whole answer came back: it may have been done."""
+    """The request was sent, but no whole response came back: it may have been executed."""
 
 
 @contextmanager
 def given_by_server(what: str) -> Iterator[None]:
-    """Name what the server gave where that can't be read. Raises CorruptFileError."""
+    """Name what the server sent if it cannot be read. Raises CorruptFileError."""
     try:
         with decoding(what):
             yield
@@ -99,7 +99,7 @@ def given_by_server(what: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer of the server."""
+    """A whole response of the server."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -108,28 +108,28 @@ class Answer:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the server did what it was asked to."""
+        """Whether the server executed the request."""
         return 200 <= self.status < 300
 
     @property
     def is_page(self) -> bool:
-        """Whether somebody before the server says yes by a page for people (a portal)."""
+        """Whether a host in front of the server responds with a page for people (a portal)."""
         return self.is_ok and self.headers.get("content-type", "").startswith("text/html")
 
     @property
     def may_pass(self) -> bool:
-        """Whether a read that was answered so may succeed later."""
+        """Whether a repeated read can succeed after this response."""
         return self.status in (TOO_MANY, UNAVAILABLE, NOT_MODIFIED) or self.status in _FAILED
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a change that was answered so may have been made."""
+        """Whether the change may have been made despite this response."""
         failed = self.status >= 500 and self.status not in (501, UNAVAILABLE)
         return failed or self.status in (408, NOT_MODIFIED)
 
     @property
     def retry_after_s(self) -> float | None:
-        """How long the server asks to wait, None where it doesn't say."""
+        """How long to wait according to the server, None if it does not say."""
         text = self.headers.get("retry-after", "").strip()
         if text.isdecimal():
             return float(text)
@@ -141,7 +141,7 @@ class Answer:
         return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
     def node(self) -> dict[str, Any]:
-        """Return the JSON object of the body. Raises LostAnswerError: cut, or a gateway's page."""
+        """Return the JSON object of the body. Raises LostAnswerError if it has none."""
         parsed = self._parsed()
         if isinstance(parsed, dict):
             return parsed
@@ -159,7 +159,7 @@ class Answer:
 
     @property
     def own_error(self) -> tuple[str, str] | None:
-        """The type and message of the catalog's own error, None where it isn't the catalog's."""
+        """The type and message of the catalog's error, None if the catalog did not send one."""
         parsed = self._parsed()
         error = parsed.get("error") if isinstance(parsed, dict) else None
         if isinstance(error, dict):
@@ -169,7 +169,7 @@ class Answer:
         return None
 
     def error(self, meaning: Mapping[int, type[IcebergError]], what: str) -> IcebergError:
-        """Return the error of an answer that is not ok; `what` says what was asked."""
+        """Return the error of a response that is not ok; `what` names the request."""
         if 300 <= self.status < 400 and self.status != NOT_MODIFIED:
             to = self.headers.get("location", "another address")
             return InvalidInputError(

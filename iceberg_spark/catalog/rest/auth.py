@@ -1,4 +1,4 @@
-"""Who is asking: the headers by which a server knows the caller, renewed before they expire."""
+"""Authentication: the headers that identify the caller, renewed before they expire."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ PASSWORD = "rest.auth.basic.password"  # noqa: S105 (a property's name)
 
 
 class Auth(Protocol):
-    """Makes requests known as the caller's."""
+    """Authenticates requests."""
 
     def signed(self, request: Request) -> Request:
-        """Return a whole request as the server wants it. Raises UnauthorizedError."""
+        """Return the request with authentication. Raises UnauthorizedError."""
         ...
 
     def renew(self, refused: Request) -> bool:
-        """Get something newer than what a request was refused with; False where there is none."""
+        """Replace what a request was refused with; False if there is no replacement."""
         ...
 
     def hidden(self) -> tuple[str, ...]:
-        """Return what must never be shown."""
+        """Return the texts that must never be shown."""
         ...
 
     def of_table(self, config: Mapping[str, str]) -> Auth | None:
-        """Return a table's own, by what the server gave with it; None: the catalog's serves."""
+        """Return a table's own authentication, None to use the catalog's."""
         ...
 
     def for_tasks(self, properties: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties by which a task is known: with a token, and no client's secret."""
+        """Return the properties that authenticate a task: a token, without the client's secret."""
         ...
 
 
@@ -54,11 +54,11 @@ class FixedHeaders:
         self._hidden = hidden
 
     def signed(self, request: Request) -> Request:
-        """Return the request with the headers, unless the caller's own are there."""
+        """Return the request with the headers, unless it has the caller's own."""
         return request.with_headers({**self._headers, **request.headers})
 
     def renew(self, refused: Request) -> bool:  # noqa: ARG002 (they stay what they are)
-        """There is nothing newer."""
+        """Return False: the headers do not change."""
         return False
 
     def hidden(self) -> tuple[str, ...]:
@@ -66,20 +66,20 @@ class FixedHeaders:
         return self._hidden
 
     def of_table(self, config: Mapping[str, str]) -> None:
-        """Tables have no other headers, as in Java."""
+        """Return None: tables have no other headers, as in Java."""
 
     def for_tasks(self, properties: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties unchanged: a password has no token in its place."""
+        """Return the properties unchanged: no token replaces a password."""
         return dict(properties)
 
 
 def auth_of(
     name: str, properties: Mapping[str, str], settings: RestSettings, transport: Transport
 ) -> Auth:
-    """Return the kind of authentication that properties ask for, as Java chooses it.
+    """Return the authentication that properties configure, chosen as Java does.
 
-    `rest.auth.type` says it, or `rest.sigv4-enabled`; else a `token`, a `credential` or
-    `oauth2-server-uri` is OAuth2's. Raises InvalidInputError, UnsupportedError.
+    `rest.auth.type` or `rest.sigv4-enabled` decide; otherwise a `token`, a `credential` or
+    `oauth2-server-uri` selects OAuth2. Raises InvalidInputError, UnsupportedError.
     """
     kind = properties.get(TYPE, "").lower()
     if not kind and properties.get(SIGV4_ENABLED, "false").lower() == "true":
@@ -118,7 +118,7 @@ def _plain(
 
 
 def basic(user: str, password: str) -> FixedHeaders:
-    """Return the headers of a user's name and password."""
+    """Return the headers for a user's name and password."""
     encoded = base64.b64encode(f"{user}:{password}".encode()).decode()
     return FixedHeaders({"Authorization": f"Basic {encoded}"}, (encoded, password))
 

@@ -1,8 +1,8 @@
-"""Changes that a server is asked for, and what is done where the answer is no or gets lost.
+"""Changes at a server, and what follows a refusal or a lost response.
 
-The same request goes out again, with the same Idempotency-Key where the server takes keys, unless
-the server may have made the change: then a look tells. 503 is repeated where Retry-After asks for
-it, or a key makes that safe (specification: ServiceUnavailableResponse).
+The same request is sent again, with the same Idempotency-Key if the server accepts keys, unless the
+server may have made the change: then a read shows it. 503 is repeated if Retry-After asks for it,
+or a key makes that safe (specification: ServiceUnavailableResponse).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEY = "Idempotency-Key"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change: its request, what refusals mean, and `is_made`, which looks whether it was made."""
+    """A change: its request, its refusals as errors, and `is_made`, which reads the outcome."""
 
     request: Request
     meaning: Meaning
@@ -45,7 +45,7 @@ def change_request(
     session: RestSession, method: str, path: str, body: Mapping[str, Any] | None = None,
     query: Mapping[str, str] | None = None,
 ) -> Request:  # fmt: skip
-    """Return the request of a change, with a key of its own where the server takes keys."""
+    """Return the request of a change, with its own key if the server accepts keys."""
     headers = {"Content-Type": "application/json"} if body is not None else {}
     if session.config.takes_keys:
         headers[KEY] = new_key()
@@ -54,16 +54,17 @@ def change_request(
 
 
 def new_key() -> str:
-    """Return a UUID of version 7, as the specification wants keys."""
+    """Return a UUID of version 7, which the specification requires of keys."""
     stamp = int(time.time() * 1000) & ((1 << 48) - 1)
     bits = (stamp << 80) | (0x7 << 76) | (secrets.randbits(12) << 64)
     return str(uuid.UUID(int=bits | (0b10 << 62) | secrets.randbits(62)))
 
 
 def make(session: RestSession, change: Change) -> Answer | None:
-    """Have a change made; None: it was made, and the server's answer to it got lost.
+    """Make a change; None: it was made, but the server's response is lost.
 
-    Raises what the refusal means; ServiceUnavailableError where it isn't made, or nobody can tell.
+    Raises the error of the refusal, or ServiceUnavailableError if it was not made or that is
+    unknown.
     """
     doubts: list[IcebergError] = []
     again = Patience(_TRIES - 1, _PATIENCE_S).retrying()
@@ -91,11 +92,11 @@ def _once(session: RestSession, change: Change, doubts: list[IcebergError]) -> A
         return None
     if is_lost or session.config.takes_keys:
         raise BusyError(str(error))
-    raise error  # a refusal, or 503 without Retry-After: and it isn't made
+    raise error  # a refusal, or 503 without Retry-After, and the change is not made
 
 
 def is_asked_back(answer: Answer) -> bool:
-    """Return whether the server has not done it and asks to be asked later."""
+    """Return whether the server has not made the change and asks for a later retry."""
     if answer.status == TOO_MANY:
         return True
     after = answer.retry_after_s

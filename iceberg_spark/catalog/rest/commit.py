@@ -1,8 +1,8 @@
-"""A commit to a table, and the truth about it: did it land, was it refused, or can nobody tell?
+"""A commit to a table, and its outcome: committed, refused or unknown.
 
-The same request may be sent several times: its requirements hold for one of them only, and what it
-adds (a snapshot's id, a new table's uuid) is the commit's own, so a look at the table tells whether
-one of them landed. Before a request is sent again and after each refusal that is what is asked.
+The same request may be sent several times. Its requirements hold for one of them only, and what it
+adds (a snapshot's id, a new table's uuid) belongs to the commit alone. So a read of the table shows
+whether one of them succeeded. This read follows each refusal and precedes each repetition.
 """
 
 from __future__ import annotations
@@ -67,8 +67,11 @@ from iceberg_spark.spec.updates import (
 T = TypeVar("T")
 
 IS_NESSIE = "nessie.is-nessie-catalog"
-"""What Nessie's configuration says of itself. It has branches of the whole catalog, says yes to one
-of a table, and puts the rows that were meant for that into the table's main branch."""
+"""Nessie's mark in its own configuration.
+
+Nessie has branches of the whole catalog. It accepts a branch of one table, but writes the rows to
+the table's main branch.
+"""
 
 _TRIES = 4
 _PATIENCE_S = 300.0
@@ -78,7 +81,7 @@ _STATE_UNKNOWN = "CommitStateUnknownException"
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Metadata after a commit, where its file is, and its tag where the server gave one."""
+    """Metadata after a commit, the location of its file, and its tag if the server sent one."""
 
     metadata: TableMetadata
     metadata_location: str
@@ -86,22 +89,22 @@ class Committed:
 
 
 class _Doubt(Enum):
-    """Why it is open whether a commit landed, by what is known of the last request."""
+    """Why the outcome of a commit is open, by what is known of the last request."""
 
     NONE = 1
-    FAILED = 2  # the catalog itself says that it failed: it is done with the request
+    FAILED = 2  # the catalog itself reports the failure: it has finished the request
     UNCLEAR = 3  # the request may still be on its way
 
 
 class _OpenError(BusyError):
-    """A commit that isn't in the table as far as one can see, and may be sent again."""
+    """A commit that is not visible in the table and may be sent again."""
 
 
 @dataclass(slots=True)
 class TableCommit:
-    """One commit of a table or several, over all times that its request is sent.
+    """One commit of a table or several, over all its requests.
 
-    `look` loads a table, and `shown` names them for people.
+    `look` loads a table, and `shown` names the tables for people.
     """
 
     session: RestSession
@@ -111,9 +114,10 @@ class TableCommit:
     doubt: _Doubt = field(default=_Doubt.NONE, init=False)
 
     def run(self) -> list[Committed]:
-        """Have it committed.
+        """Commit.
 
-        Raises what `Catalog.commit` raises; ServiceUnavailableError says that nothing landed.
+        Raises what `Catalog.commit` raises; ServiceUnavailableError means that nothing was
+        committed.
         """
         request = self._request()
         again = Patience(_TRIES - 1, _PATIENCE_S).retrying()
@@ -152,7 +156,7 @@ class TableCommit:
             return self._settled(lost)
         except NotSentError:
             raise
-        except IcebergError as refused:  # no token: this one was not sent, but was one before?
+        except IcebergError as refused:  # no token: an earlier request may have been sent
             if self.doubt is _Doubt.NONE:
                 raise
             raise self._unknown(refused) from refused
@@ -180,12 +184,12 @@ class TableCommit:
         )
 
     def _committed_tables(self, answer: Answer) -> list[Committed]:
-        """Return what the server says it has made, if it has."""
+        """Return the tables in the server's response, if it has any."""
         if len(self.changes) > 1:
             return self._all_committed()
         try:
             metadata, metadata_location = metadata_of(answer.node(), self.changes[0].identifier)
-        except IcebergError as error:  # of metadata that we can't read, too: it may have landed
+        except IcebergError as error:  # even for unreadable metadata: the commit may have succeeded
             raise LostAnswerError(str(error)) from error
         if not has_landed(metadata, _own(self.changes[0])):
             raise LostAnswerError(f"{answer.url} answered with a table that lacks the commit")
@@ -206,9 +210,9 @@ class TableCommit:
         )
 
     def _all_committed(self) -> list[Committed]:
-        """Look at all tables, for the answer shows none.
+        """Load all tables, since the response contains none.
 
-        Iceberg's reference of a server says yes and leaves a table as it was, where another commit
+        Iceberg's reference server reports success but leaves a table unchanged if another commit
         comes in between.
         """
         tables = self._current_tables(LostAnswerError("the tables can't be loaded after it"))
@@ -221,7 +225,7 @@ class TableCommit:
         return self._seen(tables)
 
     def _settled(self, error: IcebergError) -> list[Committed]:
-        """Look after no clear answer: it landed, can't any more, or may be sent again."""
+        """Load the tables without a clear response: committed, refused, or to be sent again."""
         tables = self._current_tables(error)
         if self._has_landed(tables):
             return self._seen(tables)
@@ -230,12 +234,12 @@ class TableCommit:
         raise _OpenError(str(error))
 
     def _refused(self, error: IcebergError) -> list[Committed]:
-        """Look after a refusal: another request of this commit may have come first."""
+        """Load the tables after a refusal: an earlier request of this commit may have succeeded."""
         tables = self._current_tables(error)
         if self._has_landed(tables):
             return self._seen(tables)
         self._check_whole(tables, error)
-        if self.doubt is _Doubt.UNCLEAR:  # a refusal of this request is none of the one before
+        if self.doubt is _Doubt.UNCLEAR:  # refusing this request does not refuse the one before
             if isinstance(error, UnauthorizedError | ForbiddenError):
                 raise self._unknown(error) from error
             if isinstance(error, CommitFailedException | TableAlreadyExistsError):
@@ -244,14 +248,14 @@ class TableCommit:
         raise error
 
     def _has_landed(self, tables: list[LoadedTable | None]) -> bool:
-        """Return whether every table has its part: they land together."""
+        """Return whether every table has its part: they are committed together."""
         return all(
             table is not None and has_landed(table.metadata, change.updates)
             for table, change in zip(tables, self.changes, strict=True)
         )
 
     def _check_whole(self, tables: list[LoadedTable | None], error: IcebergError) -> None:
-        """Look again where tables of one commit land one after the other, as in the reference."""
+        """Load again if a server commits the tables one after the other, as the reference does."""
         if any(
             table is not None and (own := _own(change)) and has_landed(table.metadata, own)
             for table, change in zip(tables, self.changes, strict=True)
@@ -263,7 +267,7 @@ class TableCommit:
         return [Committed(table.metadata, table.metadata_location) for table in tables if table]
 
     def _after_503(self, error: IcebergError) -> list[Committed]:
-        """Send it again only if a key makes that safe; else look some times and believe the 503."""
+        """Send it again only if a key makes that safe; else read some times, then believe it."""
         if self.session.config.takes_keys or self.doubt is _Doubt.UNCLEAR:
             self.doubt = self.doubt if self.doubt is not _Doubt.NONE else _Doubt.FAILED
             return self._settled(error)
@@ -278,7 +282,7 @@ class TableCommit:
             raise ServiceUnavailableError(f"{error}; nothing was committed") from error
 
     def _current_tables(self, error: IcebergError) -> list[LoadedTable | None]:
-        """Return the tables as they are, None: not there. Raises CommitStateUnknownException."""
+        """Return the tables, None for a missing one. Raises CommitStateUnknownException."""
         return [self._looked_for(change, error) for change in self.changes]
 
     def _looked_for(self, change: TableChange, error: IcebergError) -> LoadedTable | None:
@@ -292,7 +296,7 @@ class TableCommit:
             raise self._unknown(unseen) from unseen
 
     def _check(self, tables: list[LoadedTable | None]) -> None:
-        """Raise what says that the commit can't land any more, for another came first."""
+        """Raise the error that says that the commit cannot succeed: another one came first."""
         for change, table in zip(self.changes, tables, strict=True):
             if change.base is None and table is not None:
                 raise TableAlreadyExistsError(f"Table {self.shown} is there already")
@@ -333,7 +337,7 @@ def _own(change: TableChange) -> tuple[TableUpdate, ...]:
 
 
 def refs_of(change: TableChange) -> set[str]:
-    """Return the branches and tags that a commit sets, and leaves."""
+    """Return the branches and tags that a commit sets, and that remain."""
     names: set[str] = set()
     for update in change.updates:
         match update:
@@ -347,7 +351,7 @@ def refs_of(change: TableChange) -> set[str]:
 
 
 def refuse_refs(config: Mapping[str, str], changes: Iterable[TableChange], shown: str) -> None:
-    """Refuse branches and tags of tables before anything is sent to a server that keeps none."""
+    """Refuse branches and tags before sending them to a server that does not support them."""
     names = sorted({name for change in changes for name in refs_of(change)} - {MAIN_BRANCH})
     if names and config.get(IS_NESSIE, "").lower() == "true":
         raise UnsupportedError(
@@ -388,7 +392,7 @@ def _same_order(order: SortOrder, other: SortOrder) -> bool:
 
 
 def _id(numbered: dict[int, T], new: T, is_same: Callable[[T, T], bool], first: int) -> int:
-    """Return the id of what is there already, or the next one, under which it is from now on."""
+    """Return the id of an existing item, or the next id, which the item gets."""
     for number, existing in numbered.items():
         if is_same(existing, new):
             return number
@@ -400,8 +404,8 @@ def _id(numbered: dict[int, T], new: T, is_same: Callable[[T, T], bool], first: 
 def has_landed(metadata: TableMetadata, updates: Iterable[u.TableUpdate]) -> bool:
     """Return whether a table has all of a commit's updates.
 
-    A snapshot's id and a table's uuid are the commit's own, so they are proof; what has neither
-    is known by its effect, which cannot be told from another commit's of the same effect.
+    A snapshot's id or a table's uuid is proof, since it belongs to the commit alone. Without them
+    the effect decides, which may be the effect of another commit.
     """
     every = tuple(updates)
     proof = [update for update in every if isinstance(update, u.AddSnapshot | u.AssignUuid)]
@@ -409,11 +413,11 @@ def has_landed(metadata: TableMetadata, updates: Iterable[u.TableUpdate]) -> boo
 
 
 def can_tell(base: TableMetadata, now: TableMetadata, updates: Iterable[u.TableUpdate]) -> bool:
-    """Return whether a commit whose snapshots a table lacks can't have landed before.
+    """Return whether a table without a commit's snapshots proves that it never had them.
 
-    Some servers show the newest snapshot only, without its parent (Nessie), and others expire:
-    ours is known not to have been there where all that came after the base are shown. Commits
-    without snapshots are known by their effects.
+    Some servers show the newest snapshot only, without its parent (Nessie), and others expire
+    snapshots. It is proved if all snapshots after the base are shown. Commits without snapshots are
+    recognised by their effects.
     """
     every = tuple(updates)
     if not any(isinstance(update, u.AddSnapshot) for update in every):
@@ -429,7 +433,7 @@ def can_tell(base: TableMetadata, now: TableMetadata, updates: Iterable[u.TableU
 
 
 def _shows_all(base: TableMetadata, now: TableMetadata, branch: str) -> bool:
-    """Return whether the parents of a branch's head lead to that of the base."""
+    """Return whether the parents of a branch's head lead to the base's head."""
     start = base.refs[branch].snapshot_id if branch in base.refs else None
     snapshot_id = now.refs[branch].snapshot_id if branch in now.refs else None
     for _ in range(len(now.snapshots) + 1):

@@ -1,8 +1,8 @@
-"""A new table: prepared by the server, or made at once by one that can't prepare any.
+"""A new table: staged by the server, or created immediately if the server cannot stage.
 
-Several servers know no staged creation (Amazon's S3 Tables answers 400). What follows is a commit
-to the empty table that they made, and where that fails the table is dropped again, unless somebody
-has changed it (`commits.made_table`).
+Several servers have no staged creation (Amazon's S3 Tables responds 400). The commit then changes
+the empty table that they created. If it fails, the table is dropped, unless somebody has changed it
+(`commits.made_table`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from iceberg_spark.spec.sort import SortOrder
 
 
 def prepared(tables: RestTables, identifier: str, creation: Creation) -> NewTable:
-    """Have the server prepare a table, or make it: it says where it goes, and gives storage.
+    """Let the server stage or create a table: it returns the location and storage.
 
     Raises NoSuchNamespaceError, TableAlreadyExistsError.
     """
@@ -36,7 +36,7 @@ def prepared(tables: RestTables, identifier: str, creation: Creation) -> NewTabl
         return _created(tables, identifier, updates)
     try:
         new = _staged(tables, identifier, updates)
-    except (InvalidInputError, UnsupportedError):  # or the request itself is wrong: then once more
+    except (InvalidInputError, UnsupportedError):  # a wrong request fails again below
         new = _created(tables, identifier, updates)
         session.stages = False
     _check_version(new, updates)
@@ -60,12 +60,12 @@ def _staged(tables: RestTables, identifier: str, updates: Sequence[u.TableUpdate
         return NewTable(creation_of(metadata), io)
 
     what = f"create table {tables.shown(identifier)}"
-    # nothing is made: it is as safe to repeat as a read
+    # staging creates nothing: it is as safe to repeat as a read
     return session.read(request, NEW_TABLE, what, parsed)
 
 
 def _check_version(new: NewTable, updates: Sequence[u.TableUpdate]) -> None:
-    """Refuse a table of a lower format version than was asked for: it lacks what that one has."""
+    """Refuse a table of a lower format version than requested: it lacks features."""
     version, requested = _version(new.updates), _version(updates)
     if version < requested:
         raise UnsupportedError(
@@ -81,7 +81,7 @@ def _version(updates: Sequence[u.TableUpdate]) -> int:
 
 
 def _created(tables: RestTables, identifier: str, updates: Sequence[u.TableUpdate]) -> NewTable:
-    """Have the table made at once. One like it, seen after a lost answer, may be another's."""
+    """Create the table immediately. One like it, found after a lost response, may be another's."""
     session = tables.session
     body = stage_request(identifier, updates)
     del body["stage-create"]
@@ -99,7 +99,7 @@ def _created(tables: RestTables, identifier: str, updates: Sequence[u.TableUpdat
     if answer is not None:
         try:
             return _there(tables.loaded_table(identifier, answer.node()), is_ours=True)
-        except LostAnswerError:  # it is made, and the answer cut
+        except LostAnswerError:  # created, but the response is cut off
             pass
     return _there(tables.load(identifier), is_ours=False)
 
@@ -113,7 +113,7 @@ def _there(table: LoadedTable, *, is_ours: bool) -> NewTable:
 
 
 def _is_there(tables: RestTables, identifier: str, prepared_metadata: TableMetadata) -> bool:
-    """Return whether a server that was to prepare a table has made it."""
+    """Return whether a server created the table that it was to stage."""
     try:
         return tables.load(identifier).metadata.table_uuid == prepared_metadata.table_uuid
     except NoSuchTableError:
@@ -121,7 +121,7 @@ def _is_there(tables: RestTables, identifier: str, prepared_metadata: TableMetad
 
 
 def _is_like(metadata: TableMetadata, updates: Sequence[u.TableUpdate]) -> bool:
-    """Return whether a table is empty and as it was to be; its ids are the server's."""
+    """Return whether a table is empty and as requested, apart from ids."""
     return not metadata.snapshots and all(_has(metadata, update) for update in updates)
 
 

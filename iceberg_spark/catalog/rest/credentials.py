@@ -1,4 +1,4 @@
-"""Storage of one table by what its server gave for it: configuration and credentials."""
+"""Storage of one table from a server's response: configuration and credentials."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def storage_properties(
     """Return the storage properties of a table: the catalog's, overridden by the table's own.
 
     `answer` is a LoadTableResult; among its credentials the longest prefix of the location wins.
-    Raises UnsupportedError if the server insists on signing requests itself, and for properties
-    that only the user may set.
+    Raises UnsupportedError if the server requires remote signing, and for properties that only the
+    user may set.
     """
     source = f"The server's answer for the table at {table_location}"
     config = trust.accepted(texts(answer.get("config")), source)
@@ -51,26 +51,26 @@ def storage_properties(
 
 
 def is_of_storage(name: str) -> bool:
-    """Return whether a property may be about storage; the rest is about the catalog's server."""
+    """Return whether a property may configure storage; other properties configure the client."""
     return name not in _NOT_OF_STORAGE_EITHER and not name.startswith(_NOT_OF_STORAGE)
 
 
 def accepted_credential(credentials: Any, table_location: str, trust: Trust) -> dict[str, str]:
-    """Return the properties of the credential for a place that count. Raises UnsupportedError."""
+    """Return the accepted properties of a location's credential. Raises UnsupportedError."""
     return trust.accepted(
         credential_for(credentials, table_location), f"The credentials for {table_location}"
     )
 
 
 def renewed_credential(credentials: Any, table_location: str, trust: Trust) -> dict[str, str]:
-    """Return the same for credentials that stand alone: they name a store for their own secrets."""
+    """Return the accepted properties of renewed credentials, which come without a table."""
     renewed = accepted_credential(credentials, table_location, trust)
     trust.check_stores(renewed, f"The renewed credentials for {table_location}")
     return renewed
 
 
 def credential_for(credentials: Any, table_location: str) -> dict[str, str]:
-    """Return the properties of the credential with the longest prefix of a place."""
+    """Return the properties of the credential with the longest prefix of a location."""
     best: dict[str, str] = {}
     length = -1
     for credential in credentials if isinstance(credentials, Iterable) else ():
@@ -81,7 +81,7 @@ def credential_for(credentials: Any, table_location: str) -> dict[str, str]:
 
 
 def expires_at_ms(properties: Mapping[str, str]) -> int | None:
-    """Return when the first of the credentials expires (ms since the epoch), None: not known."""
+    """Return when the first credential expires (ms since the epoch), None if unknown."""
     ends = [
         int(value)
         for key, value in properties.items()
@@ -98,6 +98,6 @@ def texts(node: Any) -> dict[str, str]:
 
 
 def _spelt(path: str) -> str:
-    """Return a place with the scheme by which its store is known: s3 for s3a, and so on."""
+    """Return a location with its store's main scheme: s3 for s3a, and so on."""
     _, colon, rest = path.partition("://")
     return f"{location.store_of(path)}{colon}{rest}" if colon else path

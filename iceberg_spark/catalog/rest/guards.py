@@ -1,4 +1,4 @@
-"""What must hold for a commit that a server may apply to a newer table than its base."""
+"""Requirements of a commit that a server may apply to a newer table than its base."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from iceberg_spark.spec.updates import RemoveSnapshotRef, RemoveSnapshots
 
 
 def guards_of(change: TableChange) -> tuple[TableRequirement, ...]:
-    """Return a commit's requirements, and that no branch or tag has moved where snapshots go.
+    """Return a commit's requirements, and that no branch or tag has moved if it removes snapshots.
 
-    Which snapshots nobody needs was found out on the base: a server would take away one that a
+    The client chose the unneeded snapshots on the base. Otherwise a server would remove one that a
     branch was set back to since.
     """
     removes = any(

@@ -1,4 +1,4 @@
-"""Tables that a server gave lately, and the tags by which it tells whether they have changed."""
+"""Recently loaded tables, and the tags by which the server knows whether they have changed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from iceberg_spark.io.file_io import FileIO
 
 _MOST_TABLES = 32
 _FRESH_S = 300.0
-"""How long a table is asked for by its tag: afterwards its credentials are asked for again too."""
+"""How long to request a table by its tag; afterwards new credentials are requested too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """A table as it was last given, and the tag by which the server tells whether it changed."""
+    """A table as last loaded, and the server's tag for it."""
 
     table: LoadedTable
     tag: str
@@ -25,7 +25,7 @@ class Tagged:
 
 
 class KnownTables:
-    """The tables of one catalog that were loaded last; safe among threads."""
+    """The last tables that one catalog loaded; thread-safe."""
 
     __slots__ = ("_lock", "_staged", "_tables")
 
@@ -35,25 +35,25 @@ class KnownTables:
         self._lock = threading.Lock()
 
     def stage(self, location: str, io: FileIO) -> None:
-        """Remember the storage of a table that is about to be created."""
+        """Cache the storage of a table that is about to be created."""
         with self._lock:
             self._staged[location] = io
             while len(self._staged) > _MOST_TABLES:
                 self._staged.popitem(last=False)
 
     def staged(self, location: str) -> FileIO | None:
-        """Return the storage that was remembered of a location."""
+        """Return the cached storage of a location."""
         with self._lock:
             return self._staged.pop(location, None)
 
     def find(self, identifier: str) -> Tagged | None:
-        """Return a table that may be asked for by its tag."""
+        """Return a table that can be requested by its tag."""
         with self._lock:
             tagged = self._tables.get(identifier)
         return tagged if tagged is not None and time.monotonic() < tagged.until else None
 
     def keep(self, table: LoadedTable, tag: str | None, until: float | None = None) -> None:
-        """Remember a table, where the server gave a tag for it; `until` as before, for a commit."""
+        """Cache a table if the server sent a tag for it; a commit keeps its `until`."""
         with self._lock:
             self._tables.pop(table.identifier, None)
             if tag:
@@ -63,6 +63,6 @@ class KnownTables:
                 self._tables.popitem(last=False)
 
     def forget(self, identifier: str) -> None:
-        """Forget a table that was dropped or renamed."""
+        """Drop a table that was dropped or renamed."""
         with self._lock:
             self._tables.pop(identifier, None)

@@ -1,4 +1,4 @@
-"""Namespaces and lists of tables, as a server keeps them (implements `Namespaces`)."""
+"""Namespaces and lists of tables on a server (implements `Namespaces`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RestNamespaces:
         self._session: RestSession = tables.session
 
     def list_namespaces(self, parent: Name) -> list[Name]:
-        """Return the namespaces right below one. Raises NoSuchNamespaceError."""
+        """Return the child namespaces of a namespace. Raises NoSuchNamespaceError."""
         paths = self._session.paths
         paths.need(p.LIST_NAMESPACES)
         query = {"parent": paths.parent(parent)} if parent else {}
@@ -57,7 +57,7 @@ class RestNamespaces:
         return [(*map(str, member["namespace"]), str(member["name"])) for member in members]
 
     def exists(self, namespace: Name) -> bool:
-        """Return whether there is such a namespace."""
+        """Return whether the namespace exists."""
         paths = self._session.paths
         has = paths.has(p.NAMESPACE_EXISTS)
         try:
@@ -96,7 +96,7 @@ class RestNamespaces:
         make(self._session, Change(request, DROPPED_NAMESPACE, what, is_gone))
 
     def what_stays(self, namespace: Name) -> str | None:  # noqa: ARG002 (of all the same)
-        """Return nothing: tables and views are all there is in a namespace."""
+        """Return nothing: a namespace holds only tables and views."""
         return None
 
     def properties(self, namespace: Name) -> dict[str, str]:
@@ -113,7 +113,7 @@ class RestNamespaces:
     def update_properties(
         self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
     ) -> None:
-        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        """Remove and set properties in one step. Raises NoSuchNamespaceError."""
         paths = self._session.paths
         paths.need(p.UPDATE_NAMESPACE)
         body = {"removals": sorted(removals), "updates": dict(updates)}
@@ -128,7 +128,7 @@ class RestNamespaces:
         make(self._session, Change(request, NAMESPACE, what, is_made))
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
-        """Give a table another name; its files stay.
+        """Rename a table; its files stay.
 
         Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
         """
@@ -153,7 +153,7 @@ class RestNamespaces:
         return True
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:
-        """Add a table that is there, at one of its metadata files; False where the name is taken.
+        """Register a table by a metadata file; False if the name is taken.
 
         Raises NoSuchNamespaceError.
         """

@@ -1,4 +1,4 @@
-"""Bearer tokens by OAuth2: given, got for a client's credential, or exchanged for another token."""
+"""Bearer tokens by OAuth2: configured, requested with a client's credential, or exchanged."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ _ACCESS = f"{_TYPE}access_token"
 _GIVEN_TYPES = tuple(
     f"{_TYPE}{kind}" for kind in ("id_token", "access_token", "jwt", "saml2", "saml1")
 )
-"""Properties that hold a token to be exchanged for one of the catalog's, the first one there."""
+"""Properties with a token to exchange for one of the catalog's; the first one applies."""
 _OWN = frozenset({TOKEN, EXPIRES_IN_MS, *_GIVEN_TYPES})
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
-_WINDOW = 0.1  # of a token's life, before its end
+_WINDOW = 0.1  # share of a token's lifetime, before its end
 _LONGEST_WINDOW_S = 300.0
 _TRIES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A bearer token; `renew_at` is in seconds of the monotonic clock, None: it isn't known."""
+    """A bearer token; `renew_at` is in seconds of the monotonic clock, None if unknown."""
 
     text: str = field(repr=False)
     renew_at: float | None = None
@@ -54,7 +54,7 @@ class Token:
 
 
 class OAuth2:
-    """A token for each request, got once and renewed before it expires or when it is refused."""
+    """A token for all requests, renewed before it expires or after it is refused."""
 
     __slots__ = ("_lock", "_name", "_parent", "_properties", "_settings", "_token", "_transport")
 
@@ -66,7 +66,7 @@ class OAuth2:
         transport: Transport,
         parent: OAuth2 | None = None,
     ) -> None:
-        """`parent` is the catalog's, of a table's own."""
+        """`parent` is the catalog's token, for a table's own token."""
         self._name = name
         self._properties = properties
         self._settings = settings
@@ -76,25 +76,25 @@ class OAuth2:
         self._lock = threading.Lock()
 
     def signed(self, request: Request) -> Request:
-        """Return the request with a token that is good for now."""
+        """Return the request with a valid token."""
         if "Authorization" in request.headers:
             return request
         token = self._current()
         return request.with_headers({"Authorization": f"Bearer {token.text}"})
 
     def renew(self, refused: Request) -> bool:
-        """Get another token than the one a request was refused with."""
+        """Get another token than the one that was refused."""
         if not self._may_renew():
             return False
         with self._lock:
             before = self._token
             if before is None or refused.headers.get("Authorization") != f"Bearer {before.text}":
-                return True  # somebody has renewed it since
+                return True  # another thread has renewed it since
             self._token = self._renewed(before)
             return self._token.text != before.text
 
     def hidden(self) -> tuple[str, ...]:
-        """Return the token of now."""
+        """Return the current token."""
         return (self._token.text,) if self._token else ()
 
     def of_table(self, config: Mapping[str, str]) -> OAuth2 | None:
@@ -106,7 +106,7 @@ class OAuth2:
         return OAuth2(self._name, {**remaining, **own}, self._settings, self._transport, self)
 
     def for_tasks(self, properties: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties with the token of now in the place of what gets tokens.
+        """Return the properties with the current token in place of what requests tokens.
 
         Raises UnauthorizedError.
         """
@@ -142,9 +142,9 @@ class OAuth2:
         return self._by_credential()
 
     def _renewed_early(self, before: Token) -> Token:
-        """Renew a token that is still good; where that fails, use it to its end.
+        """Renew a token that is still valid; if that fails, use it until it expires.
 
-        The server of a token without a credential (a task's) may exchange none.
+        A server may refuse to exchange a token without a credential (a task's token).
         """
         try:
             return self._renewed(before)
@@ -154,7 +154,7 @@ class OAuth2:
             return before
 
     def _renewed(self, before: Token) -> Token:
-        """By the credential where there is one, as the first was got; else by exchange."""
+        """Renew by the credential if there is one, like the first token, otherwise by exchange."""
         exchanges = self._properties.get(EXCHANGE_ENABLED, "").lower()
         has_credential = bool(self._properties.get(CREDENTIAL))
         if exchanges == "true" or (not has_credential and exchanges != "false"):
@@ -216,7 +216,7 @@ class OAuth2:
 
 
 def own_of_table(config: Mapping[str, str]) -> dict[str, str]:
-    """Return what of a table's configuration is about its own token; nothing without one."""
+    """Return the part of a table's configuration for its own token; empty without one."""
     own = {key: value for key, value in config.items() if key in _OWN}
     return own if own.keys() - {EXPIRES_IN_MS} else {}
 
@@ -237,7 +237,7 @@ def _token(text: str, expires_in_s: object) -> Token:
 
 
 def _expiry_of(token: str) -> float | None:
-    """Return when a JWT says that it expires, in seconds since the epoch."""
+    """Return the expiry time in a JWT, in seconds since the epoch."""
     parts = token.split(".")
     if len(parts) != 3:
         return None

@@ -1,4 +1,4 @@
-"""Lists that a server gives in pages."""
+"""Lists that a server sends in pages."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from iceberg_spark.errors import UnsupportedError
 
 _NEXT = "next-page-token"
 _MOST_PAGES = 100_000
-"""Pages of a list: ten million tables by a hundred. A hostile server has always one more."""
+"""Pages of a list: ten million tables at a hundred. A hostile server always has another page."""
 
 
 def pages(
     session: RestSession, path: str, query: Mapping[str, str], key: str, what: str
 ) -> Iterator[Any]:
-    """Yield the members of a list, asking for page after page.
+    """Yield the members of a list, page after page.
 
     Raises NoSuchNamespaceError, UnsupportedError for a list that does not end.
     """
@@ -31,7 +31,7 @@ def pages(
         node = session.read(request, NAMESPACE, what, lambda answer: _page(answer, key))
         yield from node[key]
         token = node.get(_NEXT) or ""
-        if token in seen:  # the last page, or a server that goes round in circles
+        if token in seen:  # the last page, or a server that repeats a page
             return
         seen.add(token)
         query = {**query, "pageToken": token}

@@ -1,4 +1,4 @@
-"""The server's endpoints, and the paths of namespaces and tables below its address."""
+"""The server's endpoints, and the paths of namespaces and tables."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ DEFAULT_ENDPOINTS = frozenset({
     LIST_TABLES, CREATE_TABLE, LOAD_TABLE, COMMIT, DROP_TABLE, REGISTER, RENAME, REPORT_METRICS,
     COMMIT_TABLES,
 })  # fmt: skip
-"""What a server has that does not say what it has (specification, `/v1/config`)."""
+"""The endpoints of a server that lists none (specification, `/v1/config`)."""
 VIEW_ENDPOINTS = frozenset({
     LIST_VIEWS, CREATE_VIEW, LOAD_VIEW, REPLACE_VIEW, DROP_VIEW, RENAME_VIEW,
 })  # fmt: skip
-"""What it has as well where the property `view-endpoints-supported` is true (Java)."""
+"""Further endpoints if the property `view-endpoints-supported` is true (Java)."""
 
 
 def split(identifier: str, missing: type[NotFoundError] = NoSuchTableError) -> tuple[Name, str]:
@@ -78,7 +78,7 @@ def split(identifier: str, missing: type[NotFoundError] = NoSuchTableError) -> t
 
 
 def table_node(identifier: str) -> dict[str, Any]:
-    """Return a table's identifier as requests have it."""
+    """Return a table's identifier for the body of a request."""
     namespace, name = split(identifier)
     return {"namespace": list(namespace), "name": name}
 
@@ -92,7 +92,7 @@ def _quoted(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Paths of one server; `prefix` and `separator` stand in them as the server named them."""
+    """Paths of one server, with its `prefix` and `separator`."""
 
     prefix: str
     separator: str
@@ -103,17 +103,17 @@ class Paths:
         return endpoint in self.endpoints
 
     def need(self, endpoint: str) -> None:
-        """Raise UnsupportedError where the server has no such endpoint."""
+        """Raise UnsupportedError if the server lacks an endpoint."""
         if endpoint not in self.endpoints:
             raise UnsupportedError(f"The catalog's server does not have the endpoint {endpoint}")
 
     @property
     def namespaces(self) -> str:
-        """The list of namespaces."""
+        """The path of the list of namespaces."""
         return self._of("namespaces")
 
     def namespace(self, namespace: Name, *below: str) -> str:
-        """A namespace, or what is below it. Raises NoSuchNamespaceError for the root."""
+        """The path of a namespace, or below it. Raises NoSuchNamespaceError for the root."""
         if not namespace:
             raise NoSuchNamespaceError("The root namespace has no tables: name another one")
         self._check(namespace)
@@ -121,12 +121,12 @@ class Paths:
         return self._of("namespaces", parts, *below)
 
     def parent(self, namespace: Name) -> str:
-        """A namespace as a query has it: not encoded, for the client encodes queries."""
+        """A namespace as a query parameter, which the client encodes."""
         self._check(namespace)
         return unquote(self.separator).join(namespace)
 
     def _check(self, namespace: Name) -> None:
-        """Refuse a part that would be taken for two: the name would be another namespace's."""
+        """Refuse a part with the separator: the server would read another namespace."""
         between = unquote(self.separator)
         if any(between in part for part in namespace):
             raise InvalidInputError(
@@ -135,28 +135,28 @@ class Paths:
             )
 
     def table(self, identifier: str, *below: str) -> str:
-        """A table, or what is below it."""
+        """The path of a table, or below it."""
         namespace, name = split(identifier)
         return self.namespace(namespace, "tables", _quoted(name), *below)
 
     def view(self, identifier: str) -> str:
-        """A view."""
+        """The path of a view."""
         namespace, name = split(identifier, NoSuchViewError)
         return self.namespace(namespace, "views", _quoted(name))
 
     @property
     def rename_view(self) -> str:
-        """Where views get other names."""
+        """The path for renaming views."""
         return self._of("views", "rename")
 
     @property
     def tables(self) -> str:
-        """Where several tables are changed in one commit."""
+        """The path for commits of several tables."""
         return self._of("transactions", "commit")
 
     @property
     def rename(self) -> str:
-        """Where tables get other names."""
+        """The path for renaming tables."""
         return self._of("tables", "rename")
 
     def _of(self, *parts: str) -> str:

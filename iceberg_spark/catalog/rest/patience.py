@@ -1,4 +1,4 @@
-"""How often and after which pauses a request is sent again."""
+"""How often, and after which pauses, a request is repeated."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from iceberg_spark.catalog.rest.answers import LostAnswerError, NotSentError
 from iceberg_spark.errors import ServiceUnavailableError
 
 LONGEST_RETRY_AFTER_S = 120.0
-"""A server that asks for a longer pause is not waited for."""
+"""The longest pause that a server can ask for; beyond it the request fails."""
 _SHORTEST_S, _LONGEST_S = 0.1, 5.0
 
 
 class BusyError(ServiceUnavailableError):
-    """The server answered that it can't now; `retry_after_s` is how long it asks to wait."""
+    """The server is busy; `retry_after_s` is the pause that it asks for."""
 
     def __init__(self, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(message)
@@ -24,13 +24,13 @@ class BusyError(ServiceUnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Tries of one request: `retries` after the first, begun within `patience_s` seconds."""
+    """Attempts of one request: `retries` after the first, begun within `patience_s` seconds."""
 
     retries: int
     patience_s: float
 
     def retrying(self) -> Retrying:
-        """Return the loop; what it gives up on is raised as it is."""
+        """Return the retry loop; the last error is raised unchanged."""
         return Retrying(
             retry=retry_if_exception_type((BusyError, LostAnswerError, NotSentError)),
             stop=self._is_over,
@@ -48,12 +48,12 @@ _spread = wait_random_exponential(multiplier=_SHORTEST_S, max=_LONGEST_S, min=_S
 
 
 def asked_pause(state: RetryCallState) -> float | None:
-    """Return how long the server asked to wait, None where it didn't."""
+    """Return the pause that the server asked for, None without one."""
     error = state.outcome.exception() if state.outcome else None
     return error.retry_after_s if isinstance(error, BusyError) else None
 
 
 def pause(state: RetryCallState) -> float:
-    """Return the pause before the next try: the server's, else a random one that doubles."""
+    """Return the pause before the next attempt: the server's, else a random one that doubles."""
     requested = asked_pause(state)
     return _spread(state) if requested is None else requested

@@ -1,7 +1,7 @@
 """Reports of scans and commits to a server: sent from one background thread, or dropped.
 
-No verb waits for a report, and none fails by one: it is put into a short queue, sent once, within
-a few seconds. What is too many is dropped; at its end a process waits a moment for the last ones.
+No verb waits for a report, and none fails because of one. A report is queued and sent once, within
+a few seconds. A full queue drops reports. An ending process waits a moment for the last ones.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class RestReporter:
     identifier: str
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        """A task that gets a table reports nothing: its driver does."""
+        """A task gets no reporter: the driver reports."""
         return _nobody, ()
 
     def take(self, report: Mapping[str, Any]) -> None:
-        """Have a report sent."""
+        """Queue a report."""
         named = {_TABLE_NAME: f"{self.catalog}.{self.identifier}", **report}
         body = json.dumps(named, separators=(",", ":")).encode()
         path = self.session.paths.table(self.identifier, "metrics")
@@ -61,7 +61,7 @@ def _nobody() -> None:
 
 
 def reporter(session: RestSession, catalog: str, identifier: str) -> RestReporter | None:
-    """Return who takes reports about a table; None where the server or the user wants none."""
+    """Return the reporter of a table; None if the server or the user disables reports."""
     config = session.config
     if not config.settings.reports or not config.paths.has(REPORT_METRICS):
         return None
@@ -69,7 +69,7 @@ def reporter(session: RestSession, catalog: str, identifier: str) -> RestReporte
 
 
 class Outbox:
-    """Requests on their way, and the thread that sends them; created again after a fork."""
+    """Queued requests, and the thread that sends them; created again after a fork."""
 
     __slots__ = ("_lock", "_process", "_waiting")
 
@@ -82,7 +82,7 @@ class Outbox:
         self._waiting: queue.Queue[tuple[RestSession, Request]] | None = None
 
     def put(self, session: RestSession, request: Request) -> None:
-        """Take a request; drop it where too many wait."""
+        """Queue a request; drop it if the queue is full."""
         if self._process != os.getpid():  # the thread is the parent's
             self._begin()
         with self._lock:
@@ -96,7 +96,7 @@ class Outbox:
             self._waiting.put_nowait((session, request))
 
     def flush(self, within_s: float) -> bool:
-        """Wait until all is sent; False where that takes longer."""
+        """Wait until all requests are sent; False on timeout."""
         waiting = self._waiting
         if waiting is None or self._process != os.getpid():
             return True
@@ -113,14 +113,14 @@ class Outbox:
 def _send_all(waiting: queue.Queue[tuple[RestSession, Request]]) -> None:
     while True:
         session, request = waiting.get()
-        with suppress(Exception):  # whatever it is: a report is no reason to fail
+        with suppress(Exception):  # a report never makes a commit or scan fail
             session.exchange(request)
         waiting.task_done()
         del session, request
 
 
 def flush(within_s: float) -> bool:
-    """Wait until all reports of this process are sent; False where that takes longer."""
+    """Wait until all reports of this process are sent; False on timeout."""
     return _outbox.flush(within_s)
 
 

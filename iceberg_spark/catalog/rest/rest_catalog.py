@@ -1,4 +1,4 @@
-"""A catalog behind Iceberg's REST protocol: the server keeps metadata and swaps it."""
+"""A catalog behind Iceberg's REST protocol: the server stores metadata and swaps it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from iceberg_spark.spec.updates import TableUpdate
 
 
 def rest_catalog(name: str, properties: Mapping[str, str]) -> RestCatalog:
-    """Return the catalog of the server at the property `uri`; nothing is asked of it yet.
+    """Return the catalog of the server at the property `uri`; sends no request yet.
 
     Raises InvalidInputError, InvalidOptionError, UnsupportedError.
     """
@@ -53,7 +53,7 @@ class RestCatalog:
     def __init__(
         self, name: str, properties: Mapping[str, str], session: RestSession | None = None
     ) -> None:
-        """`session` is one of its own (tests)."""
+        """`session` is a session of its own (for tests)."""
         self._name = name
         self._properties = dict(properties)
         used = session or session_of(name, self._properties)
@@ -72,7 +72,7 @@ class RestCatalog:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What it was made from (may hold secrets: never print)."""
+        """The properties that created it. They may hold secrets: never print them."""
         return MappingProxyType(self._properties)
 
     @property
@@ -81,25 +81,25 @@ class RestCatalog:
 
     @property
     def namespaces(self) -> Namespaces | None:
-        """The server's list of tables."""
+        """The server's namespaces and tables."""
         return RestNamespaces(self._name, self._tables)
 
     @property
     def views(self) -> Views | None:
-        """The server's views; a server without them refuses when it is asked."""
+        """The server's views; a server without views refuses requests."""
         return RestViews(self._name, self._session)
 
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (the server names a table's storage only)
-        """Return storage by the catalog's own properties; a table's own may have more."""
+        """Return storage with the catalog's own properties; a table's own storage may have more."""
         from_server = self._session.config.properties
         return open_storage({k: v for k, v in from_server.items() if is_of_storage(k)})
 
     def load(self, identifier: str) -> LoadedTable:
-        """Return the newest metadata, as the server gives it. Raises NoSuchTableError."""
+        """Return the newest metadata from the server. Raises NoSuchTableError."""
         return self._tables.load(identifier)
 
     def table_exists(self, identifier: str) -> bool:
-        """Return whether there is a table."""
+        """Return whether the table exists."""
         paths = self._session.paths
         try:
             if not paths.has(TABLE_EXISTS):
@@ -113,9 +113,9 @@ class RestCatalog:
         return True
 
     def stage(self, identifier: str, creation: Creation) -> NewTable:
-        """Have the server prepare a table: it says where it goes, and gives storage for its files.
+        """Let the server stage a table: it returns the location and storage.
 
-        One that can't prepare any makes it at once. Raises NoSuchNamespaceError,
+        A server that cannot stage creates it immediately. Raises NoSuchNamespaceError,
         TableAlreadyExistsError.
         """
         return prepared(self._tables, identifier, creation)
@@ -127,14 +127,14 @@ class RestCatalog:
         updates: Iterable[TableUpdate],
         base: LoadedTable | None,
     ) -> LoadedTable:
-        """Have the server check requirements and apply updates, in one request."""
+        """Let the server check requirements and apply updates, in one request."""
         change = TableChange(identifier, tuple(requirements), tuple(updates), base)
         return self._committed((change,))[0]
 
     def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
-        """Have the server change several tables at once, or none.
+        """Let the server change several tables in one transaction.
 
-        Raises UnsupportedError where it has no such endpoint.
+        Raises UnsupportedError if it has no such endpoint.
         """
         return self._committed(tuple(changes))
 
@@ -150,7 +150,7 @@ class RestCatalog:
     def _after(
         self, change: TableChange, committed: Committed, former: Tagged | None
     ) -> LoadedTable:
-        """Return a table after its commit: its storage is that of before, or what was staged."""
+        """Return a table after its commit, with the storage of before or the staged one."""
         table_location, tables, base = committed.metadata.location, self._tables, change.base
         self._session.trust.check_local(table_location)
         io = (
@@ -173,7 +173,7 @@ class RestCatalog:
         return table
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
-        """Have the server drop a table, with `purge` its files as well. Raises NoSuchTableError."""
+        """Let the server drop a table, with `purge` its files too. Raises NoSuchTableError."""
         paths = self._session.paths
         paths.need(DROP_TABLE)
         query = {"purgeRequested": "true"} if purge else {}

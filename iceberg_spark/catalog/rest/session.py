@@ -1,4 +1,4 @@
-"""A server as one caller sees it: its configuration, one token, requests with their rules."""
+"""A server for one caller: its configuration, one token, and requests with retries."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _OF_AUTH = (
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """What `/v1/config` gave, laid under and over the caller's properties."""
+    """The response of `/v1/config`: defaults and overrides of the caller's properties."""
 
     properties: Mapping[str, str] = field(repr=False)
     settings: RestSettings
@@ -59,7 +59,7 @@ class ServerConfig:
 
 
 class RestSession:
-    """Requests to one server; the first one asks for its configuration."""
+    """Requests to one server; the first one requests its configuration."""
 
     __slots__ = (
         "_auth",
@@ -82,7 +82,7 @@ class RestSession:
         properties: Mapping[str, str],
         made_for: Callable[[Request], Answer] | None = None,
     ) -> None:
-        """`made_for` answers requests in the place of the network (tests)."""
+        """`made_for` responds to requests in place of the network (for tests)."""
         self._name = name
         self._properties = dict(properties)
         self._made_for = made_for
@@ -101,7 +101,7 @@ class RestSession:
 
     @property
     def config(self) -> ServerConfig:
-        """What the server says of itself, asked once. Raises what `read` raises."""
+        """The server's configuration, requested once. Raises what `read` raises."""
         config = self._config
         if config is None:
             with self._lock:
@@ -143,9 +143,9 @@ class RestSession:
     def read(
         self, request: Request, meaning: Meaning, what: str, parsed: Callable[[Answer], T]
     ) -> T:
-        """Send a GET or HEAD, again while failures may pass, and return what `parsed` makes of it.
+        """Send a GET or HEAD, repeat it after transient failures, and return what `parsed` returns.
 
-        Raises the error that the answer means, ServiceUnavailableError.
+        Raises the error that the response stands for, or ServiceUnavailableError.
         """
         return self._read(request, meaning, what, _patience(self.config.settings), parsed)
 
@@ -169,7 +169,7 @@ class RestSession:
         return patience.retrying()(once)
 
     def exchange(self, request: Request) -> Answer:
-        """Send a request once, and once more where a token was refused and there is another.
+        """Send a request once, and once more if a token was refused and there is another.
 
         Raises NotSentError, LostAnswerError, UnauthorizedError.
         """
@@ -190,9 +190,9 @@ class RestSession:
         return answer
 
     def for_tasks(self) -> dict[str, str]:
-        """Return the caller's properties for another process: no client's or store's secret.
+        """Return the caller's properties for another process, without secrets of client and store.
 
-        Raises what `read` raises, for a token that is too old.
+        Raises what `read` raises, for an expired token.
         """
         _ = self.config  # which may name the authentication
         sent = {
@@ -213,11 +213,11 @@ class RestSession:
     def _signed(self, request: Request, auth: Auth) -> Request:
         try:
             return auth.signed(self._transport.complete(request))
-        except LostAnswerError as error:  # the token's: the request itself has not been sent
+        except LostAnswerError as error:  # the request for the token failed
             raise NotSentError(str(error)) from None
 
     def error(self, answer: Answer, meaning: Meaning, what: str) -> IcebergError:
-        """Return the error that an answer means, without secrets that the server may repeat."""
+        """Return the error that a response stands for, without secrets that it may repeat."""
         error = answer.error(meaning, what)
         return type(error)(blot(str(error), self._secrets()))
 
@@ -256,7 +256,7 @@ _sessions_lock = threading.Lock()
 
 
 def session_of(name: str, properties: Mapping[str, str]) -> RestSession:
-    """Return the process's session for these properties: configuration and token are asked once."""
+    """Return the process's session for these properties, so that it is configured once."""
     key = (name, frozenset(properties.items()))
     with _sessions_lock:
         session = _sessions.get(key)

@@ -1,4 +1,4 @@
-"""What a REST catalog's properties ask of its client, by the names that Java and PyIceberg use."""
+"""The settings of a REST client in a catalog's properties, by Java's and PyIceberg's names."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ _DEFAULT_HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class RestSettings:
-    """How the server is reached; times in seconds.
+    """How to reach the server; times in seconds.
 
-    `prefix` and `separator` are parts of URLs and stand there as they are: they are encoded
-    where they have to be.
+    `prefix` and `separator` are parts of URLs, already encoded.
     """
 
     uri: str = field(repr=False)  # it may hold a password
@@ -81,7 +80,7 @@ def rest_settings(name: str, properties: Mapping[str, str]) -> RestSettings:
 
 
 def hidden_values(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what must never be shown: secrets, those within a credential and headers as well."""
+    """Return the texts that must never be shown: secrets, also in a credential or in headers."""
     more = {
         f"{key}.secret": value.partition(":")[2] or value
         for key, value in properties.items()
@@ -98,7 +97,7 @@ def _headers(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _encoded(separator: str) -> str:
-    """Return the separator as URLs have it; servers name it so, people may write the text."""
+    """Return the separator encoded for URLs; servers send it encoded, users may not."""
     return separator if separator.isprintable() and "\x1f" not in separator else _UNIT_SEPARATOR
 
 

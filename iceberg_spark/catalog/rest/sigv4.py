@@ -1,4 +1,4 @@
-"""Requests signed as AWS wants them (SigV4), for the REST endpoints of Glue and S3 Tables."""
+"""Requests with AWS signatures (SigV4), for the REST endpoints of Glue and S3 Tables."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _is_signing: ContextVar[bool] = ContextVar("is_signing", default=False)
 
 
 class _NotWhileSigning(logging.Filter):
-    """Drops what botocore logs of a signature: the canonical request holds the session token."""
+    """Drops botocore's log of a signature: the canonical request contains the session token."""
 
     def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002
-        """Return whether the record is of somebody else's request."""
+        """Return whether another request wrote the record."""
         return not _is_signing.get()
 
 
@@ -53,7 +53,7 @@ def _without_log() -> Iterator[None]:
 
 
 class Inner(Protocol):
-    """What makes a request known before it is signed."""
+    """The authentication of a request before it is signed."""
 
     def signed(self, request: Request) -> Request:
         """Return a request as the server wants it."""
@@ -64,7 +64,7 @@ class Inner(Protocol):
         ...
 
     def hidden(self) -> tuple[str, ...]:
-        """Return what must never be shown."""
+        """Return the texts that must never be shown."""
         ...
 
     def of_table(self, config: Mapping[str, str]) -> Inner | None:
@@ -89,7 +89,7 @@ class SigV4:
         self._credentials: Any = None
 
     def signed(self, request: Request) -> Request:
-        """Return the request with its signature; another Authorization moves, as in Java."""
+        """Return the request with its signature; another Authorization is moved, as in Java."""
         authenticated = self._inner.signed(request)
         headers = dict(authenticated.headers)
         moved = headers.pop("Authorization", None)
@@ -103,16 +103,16 @@ class SigV4:
             ) from error
 
     def renew(self, refused: Request) -> bool:
-        """Take credentials from where they come from once more."""
+        """Load the credentials from their source again."""
         self._credentials = None
         return self._inner.renew(refused)
 
     def hidden(self) -> tuple[str, ...]:
-        """Return what the inner authentication hides; keys are never part of an answer."""
+        """Return the hidden texts of the inner authentication; responses never contain keys."""
         return self._inner.hidden()
 
     def of_table(self, config: Mapping[str, str]) -> SigV4 | None:
-        """Return what signs over a table's own token, None where it has none."""
+        """Return the signer over a table's own token, None if it has none."""
         inner = self._inner.of_table(config)
         return None if inner is None else SigV4(self._properties, inner)
 

@@ -1,4 +1,4 @@
-"""A table that a server has prepared: its location, its properties and its ids are the server's."""
+"""A staged table: the server chooses its location, its properties and its ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iceberg_spark.spec.sort_json import order_to_dict
 
 
 def stage_request(identifier: str, creation: Sequence[u.TableUpdate]) -> dict[str, Any]:
-    """Return the CreateTableRequest of a table that such updates would make."""
+    """Return the CreateTableRequest of a table that these updates create."""
     node: dict[str, Any] = {"name": split(identifier)[1], "stage-create": True, "properties": {}}
     for update in creation:
         match update:
@@ -29,7 +29,7 @@ def stage_request(identifier: str, creation: Sequence[u.TableUpdate]) -> dict[st
                 node["properties"][FORMAT_VERSION] = str(version)
             case u.SetProperties(updates=properties):
                 node["properties"].update(properties)
-            case u.SetLocation(location=location) if location:  # somebody asked for that place
+            case u.SetLocation(location=location) if location:  # the caller chose the location
                 node["location"] = location
             case _:
                 continue
@@ -37,7 +37,7 @@ def stage_request(identifier: str, creation: Sequence[u.TableUpdate]) -> dict[st
 
 
 def creation_of(staged: TableMetadata) -> tuple[u.TableUpdate, ...]:
-    """Return the updates that create a table as the server prepared it (Java: createChanges)."""
+    """Return the updates that create a table as the server staged it (Java: createChanges)."""
     return (
         u.AssignUuid(staged.table_uuid),
         u.UpgradeFormatVersion(staged.format_version),

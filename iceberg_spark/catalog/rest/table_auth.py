@@ -1,4 +1,4 @@
-"""Tokens that a server gave with tables, for requests about these tables only."""
+"""Tokens that a server sent with tables, for requests about these tables only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Own:
 
 
 class TableAuths:
-    """The tables of one session that have a token of their own; safe among threads."""
+    """The tables of one session with a token of their own; thread-safe."""
 
     __slots__ = ("_lock", "_tables")
 
@@ -29,7 +29,7 @@ class TableAuths:
         self._lock = threading.Lock()
 
     def keep(self, identifier: str, config: Mapping[str, str], catalogs: Auth) -> None:
-        """Remember what a table's configuration says; one that was renewed stays so."""
+        """Store a table's configured token; does not replace a renewed one."""
         own = own_of_table(config)
         with self._lock:
             current = self._tables.get(identifier)
@@ -44,20 +44,20 @@ class TableAuths:
                 self._tables.popitem(last=False)
 
     def find(self, identifier: str) -> Auth | None:
-        """Return a table's own, None where the catalog's serves."""
+        """Return a table's own authentication, None to use the catalog's."""
         with self._lock:
             entry = self._tables.get(identifier)
         return entry.auth if entry else None
 
     def forget(self, identifier: str, refused: Auth) -> None:
-        """Forget one that was refused for good, unless there is another by now."""
+        """Remove a token that was refused for good, unless it was replaced."""
         with self._lock:
             entry = self._tables.get(identifier)
             if entry is not None and entry.auth is refused:
                 del self._tables[identifier]
 
     def hidden(self) -> tuple[str, ...]:
-        """Return what must never be shown."""
+        """Return the texts that must never be shown."""
         with self._lock:
             every = list(self._tables.values())
         return tuple(

@@ -1,4 +1,4 @@
-"""Tables as a server gives them: metadata, where its file is, and storage for the table's files."""
+"""Tables of a server: metadata, the location of its file, and storage for the table's files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RestTables:
         self.tagged_tables = session.tagged_tables
 
     def load(self, identifier: str) -> LoadedTable:
-        """Return a table as it is now, in one request. Raises NoSuchTableError."""
+        """Load a table in one request. Raises NoSuchTableError."""
         session = self.session
         paths = session.paths
         paths.need(LOAD_TABLE)
@@ -63,7 +63,7 @@ class RestTables:
         return f"{identifier} of catalog '{self._name}'"
 
     def loaded_table(self, identifier: str, node: Mapping[str, Any]) -> LoadedTable:
-        """Return the table of a LoadTableResult. Raises LostAnswerError where it has none."""
+        """Return the table of a LoadTableResult. Raises LostAnswerError if it has none."""
         metadata, metadata_location = metadata_of(node, identifier)
         self.session.keep_own(identifier, texts(node.get("config")))
         io = self.storage(identifier, node, metadata, metadata_location)
@@ -77,7 +77,7 @@ class RestTables:
         )
 
     def reporter(self, identifier: str) -> Reporter | None:
-        """Return who takes reports about a table."""
+        """Return the reporter of a table."""
         return reporter(self.session, self._name, identifier)
 
     def storage(
@@ -87,7 +87,7 @@ class RestTables:
         metadata: TableMetadata,
         metadata_location: str,
     ) -> FileIO:
-        """Return storage for a table's files, which renews its credentials where it can."""
+        """Return storage for a table's files, which renews its credentials if it can."""
         config = self.session.config
         trust = self.session.trust
         for named in dict.fromkeys((metadata_location, metadata.location)):
@@ -102,14 +102,14 @@ class RestTables:
 
 
 def _lasts(io: FileIO) -> bool:
-    """Return whether storage can be used as long as one likes, not until its credentials expire."""
+    """Return whether storage never expires."""
     return isinstance(io, VendedIO) or expires_at_ms(io.properties) is None
 
 
 def metadata_of(node: Mapping[str, Any], identifier: str) -> tuple[TableMetadata, str]:
-    """Return the metadata of an answer, and its file's location ("" where it has none yet).
+    """Return the metadata of a response, and its file's location ("" if it has none yet).
 
-    Raises LostAnswerError, CorruptFileError naming the table.
+    Raises LostAnswerError, CorruptFileError, which names the table.
     """
     metadata = node.get("metadata")
     if not isinstance(metadata, dict):

@@ -1,4 +1,4 @@
-"""One exchange with a server: a whole answer in time, or an error that says how far it got."""
+"""One exchange with a server: a whole response in time, or an error that says how far it got."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from iceberg_spark.catalog.rest.wire import CutError, Times, UnreachedError, Wir
 from iceberg_spark.errors import InvalidInputError, UnsupportedError, redacted
 
 _LONGEST_ANSWER_S = 300.0
-"""For a whole answer: a server that sends a byte now and then never exceeds a socket's time."""
+"""For a whole response: a server that sends a byte now and then never exceeds a socket timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request: `url` is whole or a path below the server's address, encoded as it goes out."""
+    """A request; `url` is absolute or a path below the server's address, encoded."""
 
     method: str
     url: str = field(repr=False)
@@ -32,31 +32,31 @@ class Request:
     body: bytes | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float | None = None
-    """Its own time for each step, None: that of the settings."""
+    """The timeout of each step, None: that of the settings."""
     of_table: str = ""
-    """The table whose own token it carries, where the server gave that one."""
+    """The table whose own token the request carries, if the server sent one."""
 
     def with_headers(self, headers: Mapping[str, str]) -> Request:
-        """Return the request with these headers laid over its own."""
+        """Return the request with these headers over its own."""
         return replace(self, headers={**self.headers, **headers})
 
 
 class Transport:
-    """Connections to a server, kept open; safe among threads, and created again after a fork."""
+    """Connections to a server, kept open; thread-safe, and created again after a fork."""
 
     __slots__ = ("_made_for", "_process", "_settings", "_wire")
 
     def __init__(
         self, settings: RestSettings, made_for: Callable[[Request], Answer] | None = None
     ) -> None:
-        """`made_for` answers requests in the place of the network (tests)."""
+        """`made_for` responds to requests in place of the network (for tests)."""
         self._settings = settings
         self._made_for = made_for
         self._process = os.getpid()
         self._wire = Wire(self._tls)
 
     def complete(self, request: Request) -> Request:
-        """Return a request with its whole URL and the headers of every request."""
+        """Return a request with its absolute URL and the headers of every request."""
         path = request.url
         url = path if path.startswith(("http://", "https://")) else f"{self._settings.uri}/{path}"
         if request.query:
@@ -66,10 +66,12 @@ class Transport:
         return replace(request, url=url, query={}, headers=headers)
 
     def send(self, request: Request) -> Answer:
-        """Send a whole request once.
+        """Send a complete request once.
 
-        Raises NotSentError (the server hasn't seen it), LostAnswerError (it may have been done),
-        InvalidInputError (no such address can be).
+        Raises:
+            NotSentError: the server has not received it.
+            LostAnswerError: it may have been executed.
+            InvalidInputError: the address is not valid.
         """
         if self._made_for is not None:
             return self._made_for(request)
@@ -114,7 +116,7 @@ class Transport:
         if settings.client_certificate:
             certificate, key = settings.client_certificate
             try:
-                context.load_cert_chain(certificate, key, password="")  # it would ask a terminal
+                context.load_cert_chain(certificate, key, password="")  # without it OpenSSL prompts
             except OSError as error:
                 files = ", ".join(filter(None, settings.client_certificate))
                 raise InvalidInputError(

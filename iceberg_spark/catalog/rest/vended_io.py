@@ -1,9 +1,9 @@
-"""Storage with credentials that a catalog gave for a time, renewed there before they expire.
+"""Storage with temporary credentials from a catalog, renewed there before they expire.
 
-A store may refuse them earlier: its clock differs, or the credentials were revoked. They are
-renewed then as well, once, and the call is repeated. The storage is pickled into Spark's tasks like
-any other: a task of a long job asks the catalog itself, by the catalog's token of when the storage
-was pickled. A task does not get the client's secret, which can do more and lasts longer.
+A store may refuse them earlier: its clock differs, or the credentials were revoked. They are then
+renewed once, and the call is repeated. The storage is pickled into Spark's tasks like any other. A
+task of a long job requests credentials itself, with the catalog's token at the time of pickling. A
+task does not get the client's secret, which is more powerful and valid for longer.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ T = TypeVar("T")
 ENDPOINT = "client.refresh-credentials-endpoint"
 ENABLED = "client.refresh-credentials-enabled"
 ALLOW_CREDENTIAL = "tasks.allow-credential"
-"""The user's property that sends tasks all properties of the catalog, for jobs longer than a token.
-"""
+"""The user's property that sends all catalog properties to tasks, for jobs longer than a token."""
 _WINDOW_MS = 300_000
 _PAUSE_MS = 10_000
-"""Between asking in vain and asking again, while the credentials are still good."""
+"""Between a failed renewal and the next, while the credentials are still valid."""
 _REFUSED_PAUSE_MS = 60_000
-"""Between two renewals because the store refused: a user without rights costs one request then."""
+"""Between two renewals after refusals: for a user without rights this costs one request."""
 
 
 def vended_io(
@@ -49,7 +48,7 @@ def vended_io(
     io: FileIO,
     own: Mapping[str, str],
 ) -> FileIO:
-    """Return storage that renews the credentials of a table, where its server can give new ones.
+    """Return storage that renews a table's credentials, if its server can send new ones.
 
     `catalog` are the catalog's properties, from which tasks create its session. `own` is the
     server's configuration of the table's own token.
@@ -63,7 +62,7 @@ _MadeFrom: TypeAlias = tuple[str, dict[str, str], str, str, FileIO, dict[str, st
 
 
 class VendedIO:
-    """A `FileIO` whose credentials are asked for again some minutes before they expire."""
+    """A `FileIO` that requests new credentials some minutes before they expire."""
 
     __slots__ = (
         "_ask_at",
@@ -108,7 +107,7 @@ class VendedIO:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The storage properties with the credentials of now (never print)."""
+        """The storage properties with the current credentials (never print them)."""
         return self._now().properties
 
     def _now(self) -> FileIO:
@@ -132,7 +131,7 @@ class VendedIO:
         self._ask_at = max(_ask_at(self._io), time.time() * 1000 + _PAUSE_MS)
 
     def _ended(self, error: IcebergError) -> IcebergError:
-        """Return the error of credentials that have ended and were not renewed."""
+        """Return the error of credentials that have expired and were not renewed."""
         if CREDENTIAL in self._catalog or not isinstance(error, UnauthorizedError):
             return error
         return UnauthorizedError(
@@ -157,7 +156,7 @@ class VendedIO:
         return session.read(request, TABLE, what, parsed)
 
     def _tried(self, work: Callable[[FileIO], T]) -> T:
-        """Do something with the storage, and again with newer credentials where it is refused."""
+        """Call the storage, and again with newer credentials if it refuses."""
         io = self._now()
         try:
             return work(io)
@@ -167,7 +166,7 @@ class VendedIO:
         return work(self._io)
 
     def _renewed_since(self, refused: FileIO) -> bool:
-        """Return whether there are other credentials than those of a storage that was refused."""
+        """Return whether there are newer credentials than those that were refused."""
         with self._lock:
             if self._io is not refused:
                 return True  # another thread renewed them
@@ -177,7 +176,7 @@ class VendedIO:
             try:
                 credentials = self._requested(session_of(self._name, self._catalog))
             except IcebergError:
-                return False  # the store's refusal says more
+                return False  # the store's refusal is more informative
             before = refused.properties
             if all(before.get(key) == value for key, value in credentials.items()):
                 return False
@@ -202,15 +201,15 @@ class VendedIO:
         self._tried(lambda io: io.create_if_absent(path, data))
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write a whole small file, replacing what is there."""
+        """Write a whole small file, replacing an existing one."""
         self._tried(lambda io: io.replace(path, data))
 
     def exists(self, path: str) -> bool:
-        """Return whether a file is there."""
+        """Return whether a file exists."""
         return self._tried(lambda io: io.exists(path))
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
-        """Return those of the files that are there."""
+        """Return the files that exist."""
         return self._tried(lambda io: io.find(paths))
 
     def size(self, path: str) -> int:
@@ -218,11 +217,11 @@ class VendedIO:
         return self._tried(lambda io: io.size(path))
 
     def delete(self, path: str) -> None:
-        """Delete a file; one that is gone already is fine."""
+        """Delete a file; a missing one is not an error."""
         self._tried(lambda io: io.delete(path))
 
     def delete_many(self, paths: Iterable[str]) -> None:
-        """Delete files; those that are gone already are fine."""
+        """Delete files; missing ones are not an error."""
         several = tuple(paths)
         self._tried(lambda io: io.delete_many(several))
 
@@ -231,11 +230,11 @@ class VendedIO:
         yield from self._tried(lambda io: tuple(io.list(prefix)))
 
     def list_folders(self, prefix: str) -> Iterator[str]:
-        """Yield the folders right below a folder."""
+        """Yield the folders directly in a folder."""
         yield from self._tried(lambda io: tuple(io.list_folders(prefix)))
 
     def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
-        """Return an Arrow file system with the credentials of now, and the path on it."""
+        """Return an Arrow file system with the current credentials, and the path on it."""
         return self._tried(lambda io: io.arrow(path))
 
     def open_arrow(self, path: str) -> pa.NativeFile:
@@ -248,7 +247,7 @@ def _allows_credential(catalog: Mapping[str, str]) -> bool:
 
 
 def _ask_at(io: FileIO) -> float:
-    """Return when to ask (ms since the epoch): some minutes, or half of what is left, before."""
+    """Return when to renew (ms since the epoch): some minutes, or half of the time, before."""
     ends = expires_at_ms(io.properties)
     if ends is None:
         return float("inf")

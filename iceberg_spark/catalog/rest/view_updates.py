@@ -1,4 +1,4 @@
-"""What a server is asked to change of a view, so that it takes another definition (Java's)."""
+"""The requests that change a view on a server (Java's)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LAST_ADDED = -1
 
 
 def replacing(base: ViewMetadata, view: NewView) -> dict[str, Any]:
-    """Return a CommitViewRequest. Raises ValidationException where it would lose a dialect."""
+    """Return a CommitViewRequest. Raises ValidationException if it would lose a dialect."""
     check_dialects(base, view)
     updates: list[dict[str, Any]] = []
     if view.properties:
@@ -29,7 +29,7 @@ def replacing(base: ViewMetadata, view: NewView) -> dict[str, Any]:
 def changing_properties(
     base: ViewMetadata, updates: Mapping[str, str], removals: Iterable[str]
 ) -> dict[str, Any]:
-    """Return a CommitViewRequest that sets and takes away properties."""
+    """Return a CommitViewRequest that sets and removes properties."""
     changes: list[dict[str, Any]] = []
     if updates:
         changes.append({"action": "set-properties", "updates": dict(updates)})
@@ -44,9 +44,9 @@ def _same(base: ViewMetadata) -> list[dict[str, str]]:
 
 
 def _version_updates(base: ViewMetadata, view: NewView) -> list[dict[str, Any]]:
-    """Return what adds a version. A schema or version that is there is named by its id.
+    """Return the updates that add a version. An existing schema or version is named by its id.
 
-    Servers don't add what they have already, and "the one added last" is none then.
+    Servers do not add what they have already, so "the last one added" would not exist.
     """
     same = view.same_version_in(base)
     if same is not None:

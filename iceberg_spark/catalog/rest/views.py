@@ -1,4 +1,4 @@
-"""Views, as a server keeps them (implements `Views`)."""
+"""Views on a server (implements `Views`)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RestViews:
         return [(*map(str, member["namespace"]), str(member["name"])) for member in members]
 
     def exists(self, identifier: str) -> bool:
-        """Return whether there is such a view."""
+        """Return whether the view exists."""
         paths = self._session.paths
         try:
             if not paths.has(p.VIEW_EXISTS):
@@ -60,7 +60,7 @@ class RestViews:
         return True
 
     def load(self, identifier: str) -> ViewMetadata:
-        """Return a view as it is now, in one request. Raises NoSuchViewError."""
+        """Load a view, in one request. Raises NoSuchViewError."""
         paths = self._session.paths
         paths.need(p.LOAD_VIEW)
         request = Request("GET", paths.view(identifier))
@@ -83,7 +83,7 @@ class RestViews:
         request = change_request(self._session, "POST", paths.namespace(namespace, "views"), body)
 
         def is_made() -> bool:
-            """Look at the definition alone: a server gives the first version a time of its own."""
+            """Compare the definition alone: a server sets the time of the first version."""
             try:
                 now = self.load(identifier)
             except NoSuchViewError:
@@ -94,10 +94,12 @@ class RestViews:
         return self._changed(identifier, change)
 
     def replace(self, identifier: str, base: ViewMetadata, view: NewView) -> ViewMetadata:
-        """Give a view another definition; versions of before stay in its history.
+        """Replace a view's definition; earlier versions stay in its history.
 
-        Raises NoSuchViewError, CommitFailedException (another view has the name now),
-        ValidationException (a text in another dialect would be lost).
+        Raises:
+            NoSuchViewError: there is no view of this name.
+            CommitFailedException: the name belongs to another view now.
+            ValidationException: a query in another dialect would be lost.
         """
         paths = self._session.paths
         paths.need(p.REPLACE_VIEW)
@@ -116,9 +118,9 @@ class RestViews:
     def update_properties(
         self, identifier: str, base: ViewMetadata, updates: Mapping[str, str], removals: Name
     ) -> None:
-        """Set and take away properties of a view.
+        """Set and remove properties of a view.
 
-        Raises NoSuchViewError, CommitFailedException (another view has the name now).
+        Raises NoSuchViewError, CommitFailedException (the name belongs to another view now).
         """
         paths = self._session.paths
         paths.need(p.REPLACE_VIEW)
@@ -141,7 +143,7 @@ class RestViews:
         make(self._session, Change(request, VIEW, what, lambda: not self.exists(identifier)))
 
     def rename(self, identifier: str, new_identifier: str) -> None:
-        """Give a view another name.
+        """Rename a view.
 
         Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
         """
@@ -157,13 +159,13 @@ class RestViews:
         make(self._session, Change(request, RENAMED_VIEW, what, is_made))
 
     def _changed(self, identifier: str, change: Change) -> ViewMetadata:
-        """Have a change made and return the view: of the answer, or loaded where that was lost."""
+        """Make a change and return the view, from the response or loaded."""
         answer = make(self._session, change)
         if answer is None:
             return self.load(identifier)
         try:
             return _view_of(identifier, answer)
-        except LostAnswerError:  # it is made, and the answer cut
+        except LostAnswerError:  # created, but the response is cut off
             return self.load(identifier)
 
     def _what(self, doing: str, identifier: str) -> str:
@@ -171,7 +173,7 @@ class RestViews:
 
 
 def _lies_there(view: NewView, now: ViewMetadata) -> bool:
-    """Return whether a view is where it was asked to go: its move may be all that was asked."""
+    """Return whether a view is at the requested location: the move may be the whole change."""
     return view.location is None or location.same_file(view.location, now.location)
 
 

@@ -1,7 +1,7 @@
-"""Connections to servers by urllib3: kept open for a while, each used by one.
+"""Connections to servers by urllib3: kept open for a while, each used by one thread.
 
-It takes half of the processor time that httpx does. An answer is whole or an error: what
-`http.client` below gives of one that was cut off is not handed on.
+It takes half of the processor time of httpx. A response is whole or an error: what `http.client`
+returns of a response that was cut off is not used.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ urllib3 = LazyModule("urllib3")
 urllib_request = LazyModule("urllib.request")
 
 _KEPT_S = 5.0
-"""How long connections that nobody uses may be taken up again."""
+"""How long an unused connection may be reused."""
 _MOST_KEPT = 20
 _PART_BYTES = 1 << 18
 _MOST_BYTES = 256 * 1024 * 1024
-"""Bytes of an answer: the metadata of 10,000 snapshots is some 10 MB."""
+"""Bytes of a response: the metadata of 10,000 snapshots is about 10 MB."""
 _PROXY_END = "_proxy"
 
 
 class CutError(Exception):
-    """The answer is not whole, or none that HTTP knows."""
+    """The response is not whole, or is not HTTP."""
 
 
 class UnreachedError(Exception):
-    """No connection: nothing has been sent."""
+    """No connection: nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole answer; names of headers are in lower case."""
+    """A whole response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -55,7 +55,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds for connecting, for each step of sending and receiving, and for all of an answer."""
+    """Seconds to connect, for each step of sending and receiving, and for a whole response."""
 
     connect_s: float
     step_s: float
@@ -75,12 +75,12 @@ class _Proxy:
 
 
 class Wire:
-    """Connections to the servers of some URLs; safe among threads."""
+    """Connections to the servers of some URLs; thread-safe."""
 
     __slots__ = ("_lock", "_managers", "_tls", "_used_s")
 
     def __init__(self, tls: Callable[[], ssl.SSLContext]) -> None:
-        """`tls` makes what https is done by."""
+        """`tls` creates the TLS context."""
         self._tls = tls
         self._managers: dict[tuple[str, _Proxy | None], Any] = {}
         self._used_s = time.monotonic()
@@ -89,10 +89,13 @@ class Wire:
     def exchange(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, times: Times
     ) -> Reply:
-        """Send a request and return its whole answer.
+        """Send a request and return its whole response.
 
-        Raises UnreachedError (nothing was sent), InvalidInputError (nothing can be), else
-        TimeoutError or CutError: it may have been done.
+        Raises:
+            UnreachedError: nothing was sent.
+            InvalidInputError: the request is not valid.
+            TimeoutError: it may have been executed.
+            CutError: it may have been executed.
         """
         parts = _parts(url)
         proxy = _proxy_of(parts)
@@ -107,7 +110,7 @@ class Wire:
             raise
 
     def _pool(self, parts: SplitResult, proxy: _Proxy | None) -> Any:
-        """Return a server's connections. Raises UnreachedError for a host that can't be."""
+        """Return a server's connections. Raises UnreachedError for an invalid host."""
         now = time.monotonic()
         if now - self._used_s > _KEPT_S:
             self._close()
@@ -134,7 +137,7 @@ class Wire:
         )
 
     def _close(self) -> None:
-        """Close what nobody uses; what is in use is closed by its user."""
+        """Close unused connections; their user closes those in use."""
         with self._lock:
             for manager in self._managers.values():
                 manager.clear()
@@ -142,7 +145,7 @@ class Wire:
 
 @cache
 def _secure_connection() -> Any:
-    """Return a class of connections whose failed handshakes are no lost answers."""
+    """Return a class of connections whose failed handshakes do not count as lost responses."""
 
     def connect(self: Any) -> None:
         try:
@@ -168,7 +171,7 @@ def _sent(
     body: bytes | None,
     times: Times,
 ) -> Any:
-    """Return an answer whose body is to be read."""
+    """Return a response whose body is not read yet."""
     try:
         return pool.urlopen(
             method,
@@ -193,7 +196,7 @@ def _sent(
         raise TimeoutError(_words(error)) from None
     except (exceptions.HTTPError, OSError) as error:
         raise CutError(_words(error)) from None
-    except ValueError:  # a text may be a secret: it isn't shown
+    except ValueError:  # the text may be a secret, so it is not shown
         raise InvalidInputError(
             "its address or one of its headers has a character that requests can't have"
         ) from None
@@ -226,12 +229,12 @@ def _received(response: Any, until_s: float) -> Reply:
 
 
 def _ends_in_headers(response: Any, parts: list[bytes]) -> bool:
-    """Return whether there may be more headers: `http.client` takes their end for it."""
+    """Return whether more headers may follow: `http.client` takes a cut for their end."""
     return response.length_remaining is None and not response.chunked and not parts
 
 
 def _plain(headers: Mapping[str, str], body: bytes) -> bytes:
-    """Return a body without its compression. Raises CutError."""
+    """Return a decompressed body. Raises CutError."""
     match headers.get("content-encoding", "identity").strip().lower():
         case _ if not body:
             return body
@@ -258,7 +261,7 @@ def _parts(url: str) -> SplitResult:
 
 
 def _target(parts: SplitResult, proxy: _Proxy | None, url: str) -> str:
-    """Return what the request's first line names: all of the URL for a proxy."""
+    """Return the target in the request's first line: for a proxy the whole URL."""
     if proxy and parts.scheme == "http":
         host = parts.netloc.rpartition("@")[2]
         return url.replace(parts.netloc, host, 1)
@@ -267,7 +270,7 @@ def _target(parts: SplitResult, proxy: _Proxy | None, url: str) -> str:
 
 
 def _proxy_of(parts: SplitResult) -> _Proxy | None:
-    """Return the proxy that the environment names for a server, as other clients read it."""
+    """Return the proxy of a server in the environment, by the rules of other clients."""
     if not any(name.lower().endswith(_PROXY_END) for name in os.environ):
         return None
     proxies = urllib_request.getproxies_environment()
