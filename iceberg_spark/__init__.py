@@ -2,7 +2,8 @@
 
 Public names are imported when they are used first (PEP 562): Spark starts many short-lived
 Python processes that import this package and need little of it, and the core works without
-PySpark. Type checkers read `__init__.pyi`.
+PySpark. Type checkers read `__init__.pyi`. The import also chooses the Python of Spark's workers if
+nothing else does.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from importlib import import_module
 
 from iceberg_spark.errors import no_pyspark
 from iceberg_spark.lazy import LazyModule
+from iceberg_spark.worker_environment import default_worker_python
+
+default_worker_python()
 
 _installed = LazyModule("importlib.metadata")  # it takes more time than all else here
 

@@ -10,8 +10,12 @@ from tests.spark.processes import run_module
 pytestmark = pytest.mark.own_process
 
 
-def test_every_verb_works_without_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+def test_every_verb_works_without_a_setting_in_an_environment_that_is_not_activated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("SPARK_CONF_DIR", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # whose python3 is another one
     found = json.loads(run_module("tests.spark.usual_session", str(tmp_path)))
     assert found["copy-on-write"] == found["merge-on-read"]
     left = found["copy-on-write"]

@@ -1,7 +1,7 @@
 """Whether Spark's workers run a Python that has this package.
 
-Workers of another Python die with ModuleNotFoundError deep in a Java trace. On one machine that
-can be told before the first task; on a cluster the executors' Python is theirs to know.
+Workers of another Python fail with ModuleNotFoundError deep in a Java trace. A session on one
+machine is checked before its first task. On a cluster the driver cannot check the executors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LOCAL = re.compile(r"local(\[|$)")
 def check_worker_python(spark: SparkSession) -> None:
     """Refuse a local session whose workers can't import this package.
 
-    Raises InvalidInputError naming the Python and the setting. Asks each Python once.
+    Raises InvalidInputError naming the Python and the setting. Each Python is tried once.
     """
     workers = worker_python(spark)
     if workers in (None, sys.executable) or not _LOCAL.match(str(master(spark))):
@@ -32,8 +32,9 @@ def check_worker_python(spark: SparkSession) -> None:
     lacks = _what_it_lacks(workers, shipped_packages(spark))
     if lacks:
         raise InvalidInputError(
-            f"Spark's workers would run '{workers}', which can't use iceberg_spark: {lacks}. Set "
-            f"PYSPARK_PYTHON={sys.executable} (or spark.pyspark.python) before the session starts"
+            f"Spark's workers would run '{workers}', which can't use iceberg_spark: {lacks}. "
+            "Import iceberg_spark before the session is created, or set "
+            f"PYSPARK_PYTHON={sys.executable} before it starts"
         )
 
 
@@ -41,7 +42,10 @@ def check_worker_python(spark: SparkSession) -> None:
 def _what_it_lacks(python: str, shipped: tuple[str, ...]) -> str:
     """Return why a Python can't import the package, nothing when it can."""
     path = (*shipped, os.environ.get("PYTHONPATH", ""))
-    program = "import pyspark_pyiceberg_lite as p; import iceberg_spark.spark.datasource.source"
+    program = (
+        "from pyspark_pyiceberg_lite.unavailable import check_dependencies; check_dependencies(); "
+        "import iceberg_spark.spark.datasource.source"
+    )
     try:
         done = subprocess.run(  # noqa: S603 - the session's own setting
             [python, "-c", program],
