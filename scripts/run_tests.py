@@ -90,6 +90,7 @@ SUITES = {
             "tests/properties",
             "tests/catalog",
             "tests/cli",
+            "tests/report",
             "tests/faults",
             "tests/interleavings",
             "tests/fuzz",

@@ -18,6 +18,7 @@ PAGES = (
     "docs/history.md",
     "docs/metadata-tables.md",
     "docs/maintenance.md",
+    "docs/table-report.md",
     "docs/schedule-maintenance.md",
     "docs/migrate.md",
     "docs/upsert-from-cdc.md",

@@ -20,6 +20,7 @@ __getattr__ = LazyNames(
         LazyModule("iceberg_spark.commits.action"): ("Action",),
         LazyModule("iceberg_spark.commits.commit"): ("CommitState", "commit"),
         LazyModule("iceberg_spark.engines.write_rows"): ("write_plan",),
+        LazyModule("iceberg_spark.report.table_report"): ("TableReport", "table_report"),
         LazyModule("iceberg_spark.row_level.row_level_change"): ("ChangedRows",),
         LazyModule("iceberg_spark.save.write_options"): ("WriteOptions",),
     },

@@ -13,5 +13,7 @@ from iceberg_spark.commits.action import Action as Action
 from iceberg_spark.commits.commit import CommitState as CommitState
 from iceberg_spark.commits.commit import commit as commit
 from iceberg_spark.engines.write_rows import write_plan as write_plan
+from iceberg_spark.report.table_report import TableReport as TableReport
+from iceberg_spark.report.table_report import table_report as table_report
 from iceberg_spark.row_level.row_level_change import ChangedRows as ChangedRows
 from iceberg_spark.save.write_options import WriteOptions as WriteOptions

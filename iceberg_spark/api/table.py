@@ -9,6 +9,7 @@ from datetime import datetime
 
 from iceberg_spark.api import deferred_table as deferred
 from iceberg_spark.api.listings import History, References, Snapshots
+from iceberg_spark.api.progress import working
 from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.scan import TableScan
 from iceberg_spark.api.show import table_html, table_text
@@ -226,6 +227,26 @@ class Table(RowVerbs):
     def maintenance(self) -> deferred.Maintenance:
         """What keeps a table small: `t.maintenance.expire_snapshots()`, ..."""
         return deferred.Maintenance(self._catalog, self._loaded, self._take)
+
+    def report(self) -> deferred.TableReport:
+        """Return a report of the table for people, as one HTML document.
+
+        It shows how the table grew, snapshots with branches and tags, file sizes, partitions,
+        deletes, the cost of planning, schemas, properties, and what `maintenance.plan()` advises.
+        It reads the manifests of the current snapshot and no data file. A notebook shows it;
+        `.save(path)` writes a file that needs no network, `.html` is its text.
+
+        Raises:
+            UnsupportedError: matplotlib is not installed.
+            CorruptFileError: A manifest is malformed.
+            StorageError: The store failed.
+
+        Example:
+            >>> t.report().save("events.html")
+        """
+        advice = self.maintenance.plan()
+        with working(f"Reporting on {self.identifier}"):
+            return deferred.table_report(self._loaded, advice)
 
     def _land(self, actions: Sequence[deferred.Action]) -> None:
         self._take(deferred.commit(self._catalog, self.identifier, actions, self._newest()))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -14,8 +15,10 @@ from iceberg_spark.cli.output import (
     print_batches,
     print_json,
     print_record,
+    print_result,
     print_rows,
 )
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.lazy import LazyModule
 
 _schema_json = LazyModule("iceberg_spark.spec.schema_json")
@@ -127,6 +130,23 @@ def partitions(
 ) -> None:
     """List the partitions with their files and rows."""
     _print_table(ice.load_table(table).inspect.partitions(snapshot, ref=ref), (), output)
+
+
+@app.command()
+def report(
+    table: TableArgument,
+    file: Annotated[
+        Path, typer.Option("-o", "--file", metavar="FILE", help="The HTML file to write.")
+    ],
+    output: OutputOption = OutputFormat.TEXT,
+) -> None:
+    """Write a report for people: one HTML file with charts. Needs the extra report."""
+    document = ice.load_table(table).report()
+    try:
+        document.save(file)
+    except OSError as error:
+        raise InvalidInputError(f"Cannot write {file}: {error.strerror}") from error
+    print_result(f"Wrote a report of {table} to {file}", {"file": str(file)}, output)
 
 
 def _print_table(rows: Any, text_columns: Sequence[str], output: OutputFormat) -> None:

@@ -227,6 +227,14 @@ def test_maintenance_compacts_and_rewrites(cli, events):
     assert ids(events) == list(range(1, 11))
 
 
+def test_report_is_written_to_a_file(cli, events, tmp_path):
+    result = cli("report", EVENTS, "-o", tmp_path / "t.html", "--output", "json")
+    assert result.json == {"file": str(tmp_path / "t.html")}
+    assert (tmp_path / "t.html").read_text().startswith("<!DOCTYPE html>")
+    assert "Cannot write" in cli("report", EVENTS, "-o", tmp_path / "none" / "t.html").err
+    assert cli("report", EVENTS).status == 2
+
+
 def test_check_has_an_exit_status(cli, events, tmp_path):
     assert cli("check", EVENTS).status == 0
     for path in (tmp_path / "warehouse").rglob("*-m0.avro"):

@@ -15,6 +15,7 @@ COMMANDS = {
     "describe": ("describe", "{table}"),
     "maintenance plan": ("maintenance", "plan", "{table}"),
     "check": ("check", "{table}"),
+    "properties get": ("properties", "get", "{table}"),
 }
 
 

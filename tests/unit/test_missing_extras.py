@@ -24,6 +24,10 @@ try:
 except IcebergError as error:
     print(f"{{type(error).__name__}}: {{error}}")
 """
+REPORT_OF_ROWS = (
+    "import tempfile, pyarrow; t = ice.create_table(tempfile.mkdtemp(), 'id bigint'); "
+    "t.append(pyarrow.table({'id': [1]})); t.report()"
+)
 CASES = {
     "rest": (
         ["urllib3"],
@@ -56,6 +60,7 @@ CASES = {
         'ice.load_catalog("c", type="dynamodb", **{"dynamodb.region": "r"}).list_namespaces()',
     ),
     "spark": (["pyspark"], 'ice.sql(None, "SELECT 1")'),
+    "report": (["matplotlib"], REPORT_OF_ROWS),
 }
 
 
