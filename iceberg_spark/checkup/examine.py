@@ -7,35 +7,54 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from iceberg_spark.catalog.config import configured_names
+from iceberg_spark.catalog.config import configured, configured_names
 from iceberg_spark.catalog.registry import load_catalog
+from iceberg_spark.checkup.catalogs import catalog_findings, first_line
 from iceberg_spark.checkup.report import Finding, Report, State
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.engines.at_hand import is_installed
 from iceberg_spark.lazy import LazyModule
 
 _session = LazyModule("iceberg_spark.checkup.session")
 _OLDEST_JAVA = 17
 _OLDEST_PYSPARK = (4, 1)
 _EXTRAS = {
-    "s3fs": "s3://", "gcsfs": "gs://", "adlfs": "abfss://", "grpc": "Spark Connect",
-    "pandas": "to_pandas() and pandas frames", "sqlalchemy": "catalogs in a database",
-    "thrift": "Hive metastores", "boto3": "AWS Glue, DynamoDB",
-}  # fmt: skip
+    "obstore": "s3://, gs://, abfss://; extra s3, gcs or adls",
+    "hdfs_native": "hdfs://; extra hdfs",
+    "urllib3": "REST catalogs; extra rest",
+    "sqlalchemy": "catalogs in a database; extra sql",
+    "thrift": "Hive metastores; extra hive",
+    "boto3": "AWS Glue and DynamoDB; extra pyiceberg",
+    "grpc": "Spark Connect; extra spark",
+    "pandas": "to_pandas() and pandas frames; extra spark",
+    "typer": "the command line; extra cli",
+    "matplotlib": "table reports; extra report",
+}
+"""The use of optional packages and the extra that installs them, by their modules."""
 
 
 def doctor(spark: Any = None) -> Report:
-    """Check Java, PySpark, the workers' Python, extras and configured catalogs, in seconds.
+    """Check Java, PySpark, the workers' Python, extras, catalogs and their stores, in seconds.
 
-    `spark` is the active session unless it is given, classic or Connect; without one what needs
-    it is left out and told so. The report prints as a table; `.ok` says that nothing is wrong,
-    `.findings` holds the rows. Raises only InvalidTypeError, for anything but a session.
+    Args:
+        spark: The session to check, classic or Connect; by default the active one. Without a
+            session, the report says which checks need one.
+
+    Returns:
+        A report that prints as a table. `.ok` says that nothing is wrong, `.findings` has the rows.
+
+    Raises:
+        InvalidTypeError: `spark` is not a session.
+
+    Example:
+        >>> print(ice.doctor(spark))
     """
-    has_pyspark = find_spec("pyspark") is not None
+    has_pyspark = is_installed()
     session = _session.the_session(spark) if has_pyspark else None
     checks: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
         ("Python", _python),
@@ -56,12 +75,6 @@ def _guarded(what: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Find
         yield Finding(what, State.NOTE, f"could not be checked: {first_line(error)}")
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text, cut: traces of Java are long."""
-    lines = str(error).strip().splitlines()
-    return (lines[0] if lines else type(error).__name__)[:200]
-
-
 def _python() -> Iterator[Finding]:
     yield Finding("Python", State.OK, f"{sys.version.split()[0]}, {sys.executable}")
     try:
@@ -73,14 +86,14 @@ def _python() -> Iterator[Finding]:
 
 
 def _pyspark() -> Iterator[Finding]:
+    if not is_installed():
+        advice = "for Spark: pip install 'iceberg-spark[spark]', or use the cluster's Python"
+        yield Finding("PySpark", State.NOTE, "not installed: tables work without Spark", advice)
+        return
     try:
         installed = version("pyspark")
     except PackageNotFoundError:
-        what = "pip install 'iceberg-spark[spark]', or use a Python that has the cluster's PySpark"
-        if find_spec("pyspark") is None:
-            yield Finding("PySpark", State.WRONG, "not installed for this Python", what)
-        else:
-            yield Finding("PySpark", State.NOTE, "on the path, its version is unknown")
+        yield Finding("PySpark", State.NOTE, "on the path, its version is unknown")
         return
     parts = tuple(int(part) for part in re.findall(r"\d+", installed)[:2])
     if parts < _OLDEST_PYSPARK:
@@ -138,16 +151,5 @@ def _catalogs() -> Iterator[Finding]:
     if not names:
         yield Finding("catalogs", State.OK, "none configured; tables by location need none")
     for name in names:
-        yield _catalog(name)
-
-
-def _catalog(name: str) -> Finding:
-    what = f"catalog {name}"
-    try:
-        load_catalog(name).table_exists("iceberg_spark_doctor.no_table")
-    except UnsupportedError as error:
-        return Finding(what, State.NOTE, first_line(error))
-    except Exception as error:  # noqa: BLE001 - whatever stands in the way is told
         advice = f"look at .pyiceberg.yaml and PYICEBERG_CATALOG__{name.upper()}__..."
-        return Finding(what, State.WRONG, first_line(error), advice)
-    return Finding(what, State.OK, "reachable")
+        yield from catalog_findings(name, partial(load_catalog, name), configured(name), advice)

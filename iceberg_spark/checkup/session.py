@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from iceberg_spark.catalog.config import configured_names
+from iceberg_spark.checkup.catalogs import catalog_findings
 from iceberg_spark.checkup.report import Finding, State
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
@@ -18,6 +21,11 @@ from iceberg_spark.spark.catalyst.file_pruning import pruning_failure
 from iceberg_spark.spark.reading.prune_files import prune_in_optimizer
 from iceberg_spark.spark.session.active_session import active_session, checked_session
 from iceberg_spark.spark.session.classic_session import is_connect, java_version, master
+from iceberg_spark.spark.session.session_catalogs import (
+    catalog_names,
+    load_session_catalog,
+    session_catalog,
+)
 
 _PRUNING = "file pruning in the optimizer"
 _WORKERS = "Python of the workers"
@@ -46,6 +54,17 @@ def findings(spark: SparkSession) -> Iterator[Finding]:
     yield _task_finding(spark)
     yield _source(spark)
     yield _pruning(spark)
+    yield from _catalogs(spark)
+
+
+def _catalogs(spark: SparkSession) -> Iterator[Finding]:
+    """Yield findings about the catalogs that only the session's settings describe."""
+    elsewhere = set(configured_names())
+    for name in catalog_names(spark):
+        if name.lower() not in elsewhere:
+            load = partial(load_session_catalog, spark, name)
+            advice = f"look at spark.sql.catalog.{name}.*"
+            yield from catalog_findings(name, load, session_catalog(spark, name), advice)
 
 
 def worker_finding(python: str) -> Finding:

@@ -37,6 +37,19 @@ def test_the_doctor_examines_a_session(
     assert "with iceberg_spark" in found["Python of the workers"].found
 
 
+def test_the_doctor_tries_the_catalogs_of_a_session(spark: SparkSession, tmp_path: Path):
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.near.type", "hadoop")
+    session.conf.set("spark.sql.catalog.near.warehouse", str(tmp_path))
+    session.conf.set("spark.sql.catalog.far.type", "rest")
+    session.conf.set("spark.sql.catalog.far.uri", "http://localhost:1")
+    findings = {finding.what: finding for finding in ice.doctor(session).findings}
+    assert findings["catalog near"].state is State.OK
+    assert findings["store of near"].state is State.OK
+    assert findings["catalog far"].state is State.WRONG
+    assert findings["catalog far"].to_do == "look at spark.sql.catalog.far.*"
+
+
 def test_a_save_over_files_of_others_and_with_another_layout_is_told(
     spark: SparkSession, tmp_path: Path
 ):

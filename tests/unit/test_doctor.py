@@ -7,6 +7,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.catalog.config import configured_names
+from iceberg_spark.checkup import examine
 from iceberg_spark.checkup.report import Finding, Report, State
 from iceberg_spark.checkup.session import worker_finding
 from iceberg_spark.errors import InvalidTypeError
@@ -65,6 +66,32 @@ def test_configured_catalogs_are_tried(tmp_path: Path, monkeypatch: pytest.Monke
     assert finding(report, "catalog far").state is not State.OK
     assert "hadop" in finding(report, "catalog odd").found
     assert not report.ok
+
+
+def test_the_store_of_a_catalogs_warehouse_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sql = f"type: sql\n    uri: sqlite:///{tmp_path}/c.db\n    warehouse:"
+    (tmp_path / ".pyiceberg.yaml").write_text(
+        f"catalog:\n  near:\n    {sql} {tmp_path}\n"
+        f"  far:\n    {sql} s3://bucket/wh\n    s3.endpoint: http://localhost:1\n"
+        "    s3.access-key-id: a\n    s3.secret-access-key: hidden\n    io.timeout-s: 0.5\n"
+    )
+    report = ice.doctor()
+    assert finding(report, "store of near").state is State.OK
+    assert finding(report, "catalog far").state is State.OK
+    far = finding(report, "store of far")
+    assert far.state is State.WRONG
+    assert "s3.endpoint" in far.to_do
+    assert "hidden" not in repr(report)
+
+
+def test_extras_are_named_by_what_is_used(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(examine, "find_spec", lambda name: None if name == "obstore" else object())
+    extras = finding(ice.doctor(), "extras")
+    assert extras.found.endswith(
+        "not installed: obstore (s3://, gs://, abfss://; extra s3, gcs or adls)"
+    )
 
 
 def test_a_broken_configuration_is_a_finding(tmp_path: Path):

@@ -41,6 +41,7 @@ def test_what_needs_no_frame_works_and_the_rest_says_what_to_install(tmp_path: P
         "expired": True,
         "left": [1, [2, 8, 9, 10]],
         "explain": True,
+        "doctor": "note",
     }
     refused = found["refused"]
     assert sorted(refused) == [

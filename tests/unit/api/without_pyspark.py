@@ -63,6 +63,7 @@ def changed(folder: str) -> dict[str, Any]:
     found["expired"] = expired.deleted_data_files_count > 0
     found["left"] = len(table.refresh().snapshots()), ids(table)
     found["explain"] = "file" in table.scan().explain()
+    found["doctor"] = {one.what: one.state for one in ice.doctor().findings}["PySpark"]
     return found
 
 
