@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceberg_spark.arrow.pandas_frame import pandas_frame
 from iceberg_spark.arrow.public_types import public_batches, public_schema
 from iceberg_spark.engines import on_spark
 from iceberg_spark.errors import InvalidTypeError, NoSuchSnapshotError
@@ -52,7 +53,7 @@ class ChangeScan:
 
     def to_pandas(self) -> Any:
         """Return the changes as a `pandas.DataFrame`; all of them are held in memory."""
-        return self.to_arrow().to_pandas()
+        return pandas_frame(self.to_arrow())
 
     def to_df(self, spark: on_spark.SparkSession | None = None) -> on_spark.DataFrame:
         """Return the changes as a Spark frame of the given, or the active, session."""

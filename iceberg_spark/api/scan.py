@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from iceberg_spark.api import deferred
+from iceberg_spark.arrow.pandas_frame import pandas_frame
 from iceberg_spark.arrow.public_types import public_batches, public_schema
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.engines import on_spark
@@ -128,7 +129,7 @@ class TableScan(ScanRequest):
 
     def to_pandas(self) -> Any:
         """Return the rows as a `pandas.DataFrame`; all of them are held in memory."""
-        return self.to_arrow().to_pandas()
+        return pandas_frame(self.to_arrow())
 
     def to_df(
         self, spark: on_spark.SparkSession | None = None, engine: Engine | None = None

@@ -61,6 +61,7 @@ CASES = {
     ),
     "spark": (["pyspark"], 'ice.sql(None, "SELECT 1")'),
     "report": (["matplotlib"], REPORT_OF_ROWS),
+    "spark, pandas": (["pandas"], REPORT_OF_ROWS.replace("report", "scan().to_pandas")),
 }
 
 
