@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 lowest clients faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook docs audit format public-api settings clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 lowest clients faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook report-browser docs audit format public-api settings clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -119,6 +119,10 @@ engine-matrix: setup ## Read tables of this library with other engines; writes t
 
 notebook: setup ## Run the notebooks anew and keep their output
 	@$(WITH_SPARK) $(PY) scripts/run_notebooks.py
+
+report-browser: setup ## Open a table report in Chromium (CHROMIUM=/usr/bin/chromium), light and dark, wide and narrow
+	@$(PY) -m pip install --quiet --no-input -c constraints-4.1.txt 'playwright>=1.50'
+	@$(PY) -m scripts.report_in_browser
 
 docs: setup ## Build the documentation into site/
 	@$(PY) -m pip install --quiet --no-input -c constraints-4.1.txt -e '.[docs]'
