@@ -52,9 +52,9 @@ def example_table(folder: Path) -> ice.Table:
         partition_by=[f"`{MARKUP}`"], properties={"write.delete.mode": "merge-on-read"},
     )  # fmt: skip
     for start in range(0, 200, 10):
-        values = [f"<b>{number}</b>" for number in range(10)]
+        values = [f"<b>{number % 2}</b>" for number in range(10)]
         table.append(pa.table({"id": range(start, start + 10), MARKUP: values}))
-    table.delete("id < 15")
+    table.delete("id IN (1, 2, 13)")
     table.manage_snapshots().create_branch(None, "<i>audit</i>").create_tag(None, "eoy").commit()
     return table
 

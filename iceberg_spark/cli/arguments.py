@@ -29,6 +29,10 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 FilterOption = Annotated[
     str | None, typer.Option("--filter", metavar="PREDICATE", help="For example: id > 10.")
 ]
+TimeZoneOption = Annotated[
+    str | None,
+    typer.Option(metavar="ZONE", help="Of timestamps in the filter that have no offset."),
+]
 SnapshotOption = Annotated[
     int | None, typer.Option("--snapshot", metavar="ID", help="The snapshot with this id.")
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -18,7 +19,7 @@ from iceberg_spark.cli.arguments import (
     confirm,
 )
 from iceberg_spark.cli.output import OutputFormat, print_result, print_rows
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
 from iceberg_spark.lazy import LazyModule
 
 _registry = LazyModule("iceberg_spark.catalog.registry")
@@ -39,12 +40,8 @@ def namespaces(catalog: CatalogArgument, output: OutputOption = OutputFormat.TEX
 def tables(catalog: CatalogArgument, output: OutputOption = OutputFormat.TEXT) -> None:
     """List the tables of a namespace, or of all namespaces of a catalog."""
     opened, parent = catalog_and_namespace(catalog)
-    below = () if parent else _namespaces_below(opened, parent)
-    rows = (
-        (".".join((opened.name, *name)),)
-        for namespace in (parent, *below)
-        for name in opened.list_tables(namespace)
-    )
+    names = opened.list_tables(parent) if parent else _all_tables(opened)
+    rows = ((".".join((opened.name, *name)),) for name in names)
     print_rows(["table"], rows, output)
 
 
@@ -151,6 +148,13 @@ def parse_properties(texts: list[str]) -> dict[str, str]:
         if not text.partition("=")[1]:
             raise InvalidInputError(f"'{text}' is not a property: write KEY=VALUE")
     return {key: value for key, _, value in (text.partition("=") for text in texts)}
+
+
+def _all_tables(catalog: ice.TableCatalog) -> Iterator[Name]:
+    with suppress(NoSuchNamespaceError):  # most catalogs have no tables in their root
+        yield from catalog.list_tables(())
+    for namespace in _namespaces_below(catalog, ()):
+        yield from catalog.list_tables(namespace)
 
 
 def _namespaces_below(catalog: ice.TableCatalog, parent: Name) -> Iterator[Name]:

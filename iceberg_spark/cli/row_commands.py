@@ -15,6 +15,7 @@ from iceberg_spark.cli.arguments import (
     RefOption,
     SnapshotOption,
     TableArgument,
+    TimeZoneOption,
 )
 from iceberg_spark.cli.output import OutputFormat, print_batches, print_note, print_result
 from iceberg_spark.errors import InvalidInputError, no_pyspark
@@ -31,9 +32,10 @@ ColumnsOption = Annotated[
 
 
 @app.command()
-def scan(
+def scan(  # noqa: PLR0913, PLR0917 - options of one command
     table: TableArgument,
     row_filter: FilterOption = None,
+    time_zone: TimeZoneOption = None,
     columns: ColumnsOption = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="At most this many rows.")] = None,
     snapshot: SnapshotOption = None,
@@ -47,7 +49,7 @@ def scan(
     """Print rows, or write them to a file. Rows are streamed: memory holds a batch at a time."""
     if file is not None:
         _row_file.check_kind(file)
-    selected = replace(_scan(table, row_filter, snapshot, ref), limit=limit)
+    selected = replace(_scan(table, row_filter, snapshot, ref), limit=limit, time_zone=time_zone)
     reader = selected.select(*_names(columns)).to_arrow_batch_reader()
     if file is None:
         print_batches(reader.schema.names, reader, output)
@@ -60,12 +62,13 @@ def scan(
 def count(
     table: TableArgument,
     row_filter: FilterOption = None,
+    time_zone: TimeZoneOption = None,
     snapshot: SnapshotOption = None,
     ref: RefOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> None:
     """Count rows, from metadata if it has the answer."""
-    rows = _scan(table, row_filter, snapshot, ref).count()
+    rows = replace(_scan(table, row_filter, snapshot, ref), time_zone=time_zone).count()
     print_result(str(rows), {"count": rows}, output)
 
 
@@ -75,6 +78,7 @@ def diff(
     start: Annotated[str, typer.Argument(metavar="A", help="A snapshot id, branch or tag.")],
     end: Annotated[str, typer.Argument(metavar="B", help="A later snapshot id, branch or tag.")],
     row_filter: FilterOption = None,
+    time_zone: TimeZoneOption = None,
     columns: ColumnsOption = None,
     net: Annotated[
         bool, typer.Option("--net", help="Leave out rows that came and went again.")
@@ -83,7 +87,7 @@ def diff(
 ) -> None:
     """Print the rows that were inserted and deleted after A, up to and including B."""
     loaded = ice.load_table(table)
-    changes = loaded.scan(row_filter, _names(columns)).changes(
+    changes = loaded.scan(row_filter, _names(columns), time_zone=time_zone).changes(
         _snapshot_or_ref(loaded, start), _snapshot_or_ref(loaded, end), net_changes=net
     )
     reader = changes.to_arrow_batch_reader()

@@ -114,6 +114,19 @@ def test_count_is_a_number_or_json(cli, events):
     assert cli("count", EVENTS, "--output", "json").json == {"count": 4}
 
 
+def test_timestamp_without_an_offset_needs_a_time_zone(cli, tmp_path):
+    table = ice.create_table(tmp_path / "t", "ts timestamp")
+    instants = pa.array([0, 3_600_000_000], pa.timestamp("us", "UTC"))
+    table.append(pa.table({"ts": instants}))
+    condition = ("--filter", "ts >= '1970-01-01 02:00:00'")
+    for command in (("count", table.location()), ("scan", table.location()),
+                    ("diff", table.location(), "main", "main")):  # fmt: skip
+        assert "option time-zone" in cli(*command, *condition).err
+        assert cli(*command, *condition, "--time-zone", "Europe/Berlin").status == 0
+    berlin = cli("count", table.location(), *condition, "--time-zone", "Europe/Berlin")
+    assert berlin.out == "1\n"
+
+
 @pytest.mark.parametrize(
     ("name", "read"),
     [
