@@ -6,19 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from iceberg_spark.api.cascade import drop_with_all
-from iceberg_spark.api.catalog_transaction import CatalogTransaction
-from iceberg_spark.api.new_table import create
-from iceberg_spark.api.schema_input import SchemaInput
+from iceberg_spark.api import deferred_catalog as deferred
 from iceberg_spark.api.table import Table
 from iceberg_spark.api.view import View, create_or_replace, new_view, views_of
 from iceberg_spark.catalog.catalog import Catalog, Name, Namespaces
-from iceberg_spark.catalog.chosen_location import chosen_location
 from iceberg_spark.catalog.config import default_catalog
-from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import load_catalog as load
 from iceberg_spark.catalog.registry import overlaid
-from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.catalog.table_name import TableName, check_part, property_texts, table_name
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import session_settings
@@ -28,7 +22,6 @@ from iceberg_spark.errors import (
     TableAlreadyExistsError,
     UnsupportedError,
 )
-from iceberg_spark.maintenance.drop import drop_table
 from iceberg_spark.spec.secrets import check_place
 
 
@@ -64,7 +57,7 @@ class TableCatalog:
     def create_table(
         self,
         identifier: TableName,
-        schema: SchemaInput,
+        schema: deferred.SchemaInput,
         *,
         partition_by: Sequence[str] | str = (),
         sort_order: Sequence[str] | str = (),
@@ -74,12 +67,12 @@ class TableCatalog:
 
         Raises TableAlreadyExistsError, NoSuchNamespaceError.
         """
-        made = properties or {}
-        return create(self._catalog, table_name(identifier), schema, partition_by, sort_order, made)
+        name, made = table_name(identifier), properties or {}
+        return deferred.create(self._catalog, name, schema, partition_by, sort_order, made)
 
-    def transaction(self) -> CatalogTransaction:
+    def transaction(self) -> deferred.CatalogTransaction:
         """Return a transaction of several tables: `with cat.transaction() as tx: ...`."""
-        return CatalogTransaction(self._catalog)
+        return deferred.CatalogTransaction(self._catalog)
 
     def table_exists(self, identifier: TableName) -> bool:
         """Return whether there is a table of that name."""
@@ -94,7 +87,7 @@ class TableCatalog:
         that a `write.data.path` elsewhere holds. A purge with `delete_outside` deletes these too.
         Raises NoSuchTableError, and ValidationException for a purge where `gc.enabled` is false.
         """
-        drop_table(
+        deferred.drop_table(
             self._catalog, table_name(identifier), purge=purge, delete_outside=delete_outside
         )
 
@@ -124,8 +117,9 @@ class TableCatalog:
         """
         name, listed = table_name(identifier), self._listed
         check_place(metadata_location)
-        if not isinstance(self._catalog, RestCatalog):  # a server has credentials that we lack
-            read_metadata(self._catalog.io(metadata_location), metadata_location)
+        # A REST server has credentials that this process lacks.
+        if not isinstance(self._catalog, deferred.RestCatalog):
+            deferred.read_metadata(self._catalog.io(metadata_location), metadata_location)
         if not listed.register_table(name, metadata_location):
             raise TableAlreadyExistsError(f"Table {name} is in catalog '{self.name}' already")
         return self.load_table(name)
@@ -165,7 +159,7 @@ class TableCatalog:
         `cascade` too, where something in it can't be.
         """
         if cascade:
-            drop_with_all(self._catalog, self._listed, _parts(namespace))
+            deferred.drop_with_all(self._catalog, self._listed, _parts(namespace))
         else:
             self._listed.drop(_parts(namespace))
 
@@ -236,9 +230,10 @@ class TableCatalog:
         name, views = table_name(identifier), views_of(self._catalog)
         default = _parts(name)[:-1] if namespace is None else _parts_or_root(namespace)
         texts = property_texts(properties or {})
-        place = None if location is None else chosen_location(self._catalog, name, location)
+        if location is not None:
+            location = deferred.chosen_location(self._catalog, name, location)
         made = new_view(spark, self._catalog, name, sql, default, columns, texts)
-        view = replace(made, location=place)
+        view = replace(made, location=location)
         make = partial(create_or_replace, views) if or_replace else views.create
         return View(name, make(name, view))
 
@@ -263,7 +258,7 @@ class TableCatalog:
         return found
 
 
-def transaction(catalog: TableCatalog | str) -> CatalogTransaction:
+def transaction(catalog: TableCatalog | str) -> deferred.CatalogTransaction:
     """Return a transaction of several tables of a catalog, given by itself or by its name.
 
     `with ice.transaction("cat") as tx: tx.load_table("db.a").append(rows); ...` lands the changes

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from iceberg_spark.api import deferred, deferred_table
+from iceberg_spark.api import deferred, deferred_catalog, deferred_table
 from iceberg_spark.engines import on_spark
 from iceberg_spark.lazy import LazyNames
 from iceberg_spark.spark.datasource import deferred as source_port
@@ -55,6 +55,7 @@ def test_what_needs_no_frame_works_and_the_rest_says_what_to_install(tmp_path: P
 PORTS = [
     pytest.param(on_spark, on_spark._imported, id="on_spark"),
     pytest.param(deferred, deferred.__getattr__, id="verbs"),
+    pytest.param(deferred_catalog, deferred_catalog.__getattr__, id="catalog"),
     pytest.param(deferred_table, deferred_table.__getattr__, id="table"),
     pytest.param(source_port, source_port.__getattr__, id="datasource"),
 ]
