@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from benchmarks.care import measure_manifests, measure_orphans, measure_statistics
 from benchmarks.catalogs import measure_catalogs, measure_s3_scans
 from benchmarks.changes import measure_changes
+from benchmarks.cold_start import measure_cold_start
 from benchmarks.compaction import measure_compaction, measure_sorted_compaction
 from benchmarks.evolution import measure_expiry, measure_metadata_commits
 from benchmarks.fabricate import fabricate_table
@@ -197,6 +198,10 @@ def _catalogs(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(measure_catalogs(spark, folder, size.few_rounds, facts), facts)
 
 
+def _cold_start(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: ARG001 (none)
+    return Found(measure_cold_start(folder, size.few_rounds))
+
+
 def _s3_scans(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: ARG001 (none)
     return Found(measure_s3_scans(folder, size.rounds))
 
@@ -241,6 +246,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "metadata": _metadata,
     "evolution": _evolution,
     "care": _care,
+    "cold-start": _cold_start,
     "catalogs": _catalogs,
     "s3-scans": _s3_scans,
     "tpch": _tpch,
