@@ -1,4 +1,4 @@
-"""A small compaction after a write, where the table asks for it."""
+"""A small compaction after a write, if the table's properties enable it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ _log = logging.getLogger(__name__)
 
 
 def compact_after(catalog: Catalog, before: LoadedTable | None, written: LoadedTable) -> None:
-    """Compact some small files of a table that was just written to, if its properties say so.
+    """Compact small files of a table that was just written to, if its properties enable it.
 
-    At most 100 files and 64 MB, rewritten by this process; `before` is the table as it was, None
-    for a new one. Whatever fails is logged; the write has landed and does not fail: what is left
-    over is taken by the next pass, or by orphan removal. An interrupt says that the write landed.
+    Rewrites at most 100 files and 64 MB in this process. `before` is the table before the write,
+    None for a new one. Errors are logged: the write is committed and does not fail. The next pass
+    takes the remaining files, orphan removal takes unused ones. An interrupt reports that the write
+    is committed.
     """
     try:
         if _is_due(None if before is None else before.metadata, written.metadata):
@@ -40,7 +41,7 @@ def compact_after(catalog: Catalog, before: LoadedTable | None, written: LoadedT
 
 
 def small_pass(catalog: Catalog, loaded: LoadedTable) -> Compaction:
-    """Return a bin-pack of a few files."""
+    """Return the bin-pack of a few files."""
     metadata = loaded.metadata
     few = {
         "min-input-files": int_property(metadata.properties, AUTO_COMPACT_MIN_FILES),
@@ -55,7 +56,7 @@ def small_pass(catalog: Catalog, loaded: LoadedTable) -> Compaction:
 
 
 def _is_due(before: TableMetadata | None, written: TableMetadata) -> bool:
-    """Return whether files came to the main branch, and it has enough of them."""
+    """Return whether the write added files to main, and main has enough of them."""
     if not bool_property(written.properties, AUTO_COMPACT_ENABLED):
         return False
     head = written.branch_head()

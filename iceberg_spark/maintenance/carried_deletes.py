@@ -1,4 +1,4 @@
-"""Deletes by position of files that were rewritten meanwhile, carried over to the new files."""
+"""Position deletes of files that were rewritten at the same time, carried over to the new files."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from iceberg_spark.write.uncommitted_files import remove_written
 
 @dataclass(frozen=True, slots=True)
 class DeleteCarrier:
-    """Carries deletes over to the new files of some groups; holds the positions deleted."""
+    """Carries deletes over to the new files of some groups; holds the deleted positions."""
 
     work: CompactionWork
     groups: Sequence[WrittenGroup]
 
     def carry(self, deletes: Sequence[DataFile]) -> tuple[DataFile, ...]:
-        """Write deletes by position of the new files for deletes of the replaced ones.
+        """Write position deletes of the new files for deletes of the replaced ones.
 
-        Positions that had been deleted before have no row there, and are left out. Raises
-        ValidationException where a file's rows were sorted, or went to several partitions.
+        Leaves out positions that were deleted before the rewrite: the new files lack their rows.
+        Raises ValidationException if a file's rows were sorted or moved to several partitions.
         """
         if not deletes:
             return ()
@@ -48,7 +48,7 @@ class DeleteCarrier:
         )
 
     def _deleted(self, group: WrittenGroup, deletes: Sequence[DataFile]) -> dict[str, PositionSet]:
-        """Return what is newly deleted in the files that the group replaced."""
+        """Return the positions newly deleted in the files that the group replaced."""
         deleted = {}
         for task in group.planned.plan:
             files = [

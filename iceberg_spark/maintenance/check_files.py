@@ -1,4 +1,4 @@
-"""What the files of a snapshot can't be together (specification: "Row Lineage", "Deletes")."""
+"""Inconsistencies between a snapshot's files (specification: "Row Lineage", "Deletes")."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ CHECKED = (
     "file_path", "file_format", "record_count", "equality_ids", "first_row_id",
     "referenced_data_file", "content_offset", "content_size_in_bytes",
 )  # fmt: skip
-"""The columns of entries that a check looks at."""
+"""The columns of entries that the check reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstRowIds:
-    """The row ids that data files begin with, by path, and the commits that listed the files.
+    """The first row ids of data files, by path, and the commits that listed the files.
 
-    A file that is listed again by a later commit has new rows.
+    A file that a later commit lists again has new rows.
     """
 
     paths: Any
@@ -49,7 +49,7 @@ class SnapshotFiles:
 
     @classmethod
     def of(cls, manifests: Sequence[ManifestFile], live: Sequence[Table]) -> SnapshotFiles:
-        """Return the files of a snapshot, by its manifests and their live entries."""
+        """Return the files of a snapshot from its manifests and their live entries."""
         by_content: dict[ManifestContent, list[Table]] = {
             content: [] for content in ManifestContent
         }
@@ -59,14 +59,14 @@ class SnapshotFiles:
         return cls(*(pa.concat_tables([none, *by_content[content]]) for content in ManifestContent))
 
     def first_row_ids(self) -> FirstRowIds:
-        """Return where the row ids of data files begin."""
+        """Return the first row id of each data file."""
         ids = self.data.column("first_row_id")
         paths, commits = (self.data.column(n) for n in ("file_path", "file_sequence_number"))
         return FirstRowIds(*(column.combine_chunks() for column in (paths, ids, commits)))
 
 
 def live_entries(entries: Table) -> Table:
-    """Return the entries (CHECKED) of files that a manifest has added or existing."""
+    """Return the entries (CHECKED) of a manifest's added and existing files."""
     deleted = pc.equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
     return entries.filter(pc.invert(deleted))
 
@@ -74,7 +74,7 @@ def live_entries(entries: Table) -> Table:
 def file_problems(
     metadata: TableMetadata, snapshot: Snapshot, files: SnapshotFiles
 ) -> Iterator[str]:
-    """Yield what is wrong with the files of a snapshot."""
+    """Yield the problems of a snapshot's files."""
     for path, times in _repeated(files.data.column("file_path")):
         yield f"data file {path} is there {times} times"
     if files.deletes.num_rows:
@@ -84,7 +84,7 @@ def file_problems(
 
 
 def moved_row_ids(before: FirstRowIds, after: FirstRowIds) -> Iterator[str]:
-    """Yield files that have other row ids than in the parent snapshot."""
+    """Yield files whose row ids differ from those in the parent snapshot."""
     index_before = pc.index_in(after.paths, value_set=before.paths)
     was = before.ids.take(index_before)
     same_commit = pc.equal(before.commits.take(index_before), after.commits)
@@ -185,5 +185,5 @@ def _repeated(paths: Any) -> Iterator[tuple[str, int]]:
 
 @cache
 def _no_entries() -> Any:
-    """Made at first use: the first array makes Arrow import pandas."""
+    """Created at first use: the first array makes Arrow import pandas."""
     return entry_schema(StructType(), CHECKED).empty_table()

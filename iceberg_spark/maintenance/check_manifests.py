@@ -1,4 +1,4 @@
-"""What manifest lists and manifests say that can't be (specification: "Manifests")."""
+"""Invalid values in manifest lists and manifests (specification: "Manifests")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATUS = (
 def list_problems(
     metadata: TableMetadata, snapshot: Snapshot, manifests: Sequence[ManifestFile]
 ) -> Iterator[str]:
-    """Yield what is wrong with the rows of a snapshot's manifest list."""
+    """Yield the problems in a snapshot's manifest list."""
     for path, times in Counter(manifest.manifest_path for manifest in manifests).items():
         if times > 1:
             yield f"its manifest list has {path} {times} times"
@@ -76,7 +76,7 @@ def _row_id_problems(snapshot: Snapshot, manifest: ManifestFile) -> Iterator[str
 def manifest_problems(
     metadata: TableMetadata, manifest: ManifestFile, entries: Table
 ) -> Iterator[str]:
-    """Yield what is wrong inside of a manifest, and where the list counts otherwise."""
+    """Yield the problems in a manifest, and where the list's counts differ."""
     yield from _count_problems(manifest, entries)
     contents = set(pc.unique(entries.column("content")).to_pylist())
     of_data = manifest.content is ManifestContent.DATA

@@ -1,6 +1,6 @@
-"""What in a table's metadata breaks the specification. No data file is opened.
+"""Violations of the specification in a table's metadata; reads no data file.
 
-Metadata, the manifest lists of all snapshots and their manifests are read, each once.
+Reads the metadata, the manifest lists of all snapshots and their manifests, each once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Table: TypeAlias = Any  # pyarrow ships no types
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A rule that is broken; `where` names the snapshot, the manifest or the file."""
+    """A broken rule; `where` names the snapshot, the manifest or the file."""
 
     where: str
     what: str
@@ -46,7 +46,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class TableCheck:
-    """What a check found, oldest snapshots first, and how much it looked at."""
+    """The problems found, oldest snapshots first, and what was checked."""
 
     problems: tuple[Problem, ...] = ()
     snapshots: int = 0
@@ -70,7 +70,7 @@ class TableCheck:
 
 @dataclass(slots=True)
 class _Problems:
-    """Problems, each once: a manifest stays in many snapshots."""
+    """Problems, each once: a manifest is listed by many snapshots."""
 
     every: dict[Problem, None] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ class _Problems:
 
 
 def check_table(metadata: TableMetadata, io: FileIO) -> TableCheck:
-    """Return what breaks the specification; what can't be read is a problem as well.
+    """Return the violations of the specification; unreadable files are problems too.
 
     Memory holds the entries of a snapshot, without statistics, and the paths of its parent's files.
     """
@@ -120,7 +120,7 @@ def _metadata_problems(metadata: TableMetadata) -> Iterator[str]:
 
 
 def _row_id_ranges(metadata: TableMetadata) -> Iterator[str]:
-    """Each snapshot has row ids of its own, all below the table's next one."""
+    """Check that each snapshot has its own row ids, all below the table's next row id."""
     if not metadata.rules.has_row_lineage:
         return
     ranges = sorted(
@@ -145,7 +145,7 @@ def _snapshot_problems(metadata: TableMetadata, snapshot: Snapshot) -> Iterator[
     number = snapshot.sequence_number
     if number > metadata.last_sequence_number:
         yield f"its sequence number {number} is above the table's {metadata.last_sequence_number}"
-    if parent is not None and 0 < number <= parent.sequence_number:  # version 1 has zeros
+    if parent is not None and 0 < number <= parent.sequence_number:  # version 1 has zeros only
         yield f"its sequence number {number} is not above its parent's {parent.sequence_number}"
     if snapshot.schema_id is not None and snapshot.schema_id not in metadata.schemas:
         yield f"its schema {snapshot.schema_id} is not there"
@@ -161,7 +161,7 @@ def _snapshot_problems(metadata: TableMetadata, snapshot: Snapshot) -> Iterator[
 
 
 def _check_files(metadata: TableMetadata, io: FileIO, problems: _Problems) -> int:
-    """Check lists, manifests and files of all snapshots; returns how many manifests there are."""
+    """Check lists, manifests and files of all snapshots; return the number of manifests."""
     manifests = _Manifests(metadata, io, problems)
     row_ids: dict[int, FirstRowIds] = {}
     ordered = sorted(

@@ -1,4 +1,4 @@
-"""Sketches of a table's columns, data files by groups: how many distinct values each has."""
+"""Sketches of a table's columns: the number of distinct values, for groups of data files."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ Sketches: TypeAlias = tuple[ThetaSketch, ...]
 SketchRunner: TypeAlias = Callable[
     ["SketchWork", Sequence[FileScanTask], FileIO], Iterable[Sketches]
 ]
-"""Runs the tasks of a sketching, in this process or on Spark, and returns what each group gave."""
+"""Runs sketching tasks, in this process or on Spark, and returns the result of each group."""
 
 _NESTED = (StructType, ListType, MapType, VariantType, UnknownType)
 
 
 @dataclass(frozen=True, slots=True)
 class SketchWork:
-    """What every task of a sketching shares; `paths` are columns by names, outermost first."""
+    """What all sketching tasks share; `paths` are columns by names, outermost first."""
 
     scan: ScanContext
     paths: tuple[tuple[str, ...], ...]
 
     def sketches(self, io: FileIO, tasks: Iterable[FileScanTask]) -> Sketches:
-        """Return a sketch for each column over the live rows of data files.
+        """Return a sketch of each column over the live rows of data files.
 
-        One sketch goes through all of them: the fuller it is, the fewer hashes come in, which have
-        to be sorted.
+        One sketch passes through all files: the fuller it is, the fewer hashes enter it and must be
+        sorted.
         """
         sketches = [NOTHING] * len(self.paths)
         for task in tasks:
@@ -59,7 +59,7 @@ class SketchWork:
 
 
 def _counted(sketch: ThetaSketch, column: Any) -> ThetaSketch:
-    """Return the sketch after a column of a batch."""
+    """Return the sketch after adding a column of a batch."""
     for values in value_bytes(column):
         for start in range(0, len(values), SKETCHING.values_at_once):
             some = values[start : start + SKETCHING.values_at_once]
@@ -69,7 +69,7 @@ def _counted(sketch: ThetaSketch, column: Any) -> ThetaSketch:
 
 @dataclass(frozen=True, slots=True)
 class SketchPlan:
-    """The columns of a snapshot, and the data files that hold them."""
+    """The columns of a snapshot and the data files that have them."""
 
     fields: tuple[NestedField, ...]
     names: tuple[str, ...]
@@ -80,9 +80,11 @@ class SketchPlan:
 def plan_sketches(
     metadata: TableMetadata, io: FileIO, snapshot_id: int, columns: Sequence[str]
 ) -> SketchPlan:
-    """Plan to read columns of a snapshot; without names all that are of primitive types.
+    """Plan to read columns of a snapshot; by default all columns of primitive types.
 
-    Raises InvalidSchemaError for a column that is not there, InvalidInputError for a nested one.
+    Raises:
+        InvalidSchemaError: a column does not exist.
+        InvalidInputError: a column is nested.
     """
     snapshot = metadata.snapshot(snapshot_id)
     schema = metadata.schemas.get(snapshot.schema_id or 0, metadata.schema)
@@ -97,7 +99,7 @@ def plan_sketches(
 
 
 def sketch_groups(tasks: Sequence[FileScanTask]) -> list[tuple[FileScanTask, ...]]:
-    """Return the tasks in groups of about the same size, each worth a task of Spark."""
+    """Return the tasks in groups of similar size, each large enough for a Spark task."""
     size = sum(task.file_size_in_bytes + SKETCHING.file_bytes for task in tasks)
     count = min(len(tasks), SKETCHING.most_tasks, -(-size // SKETCHING.task_bytes))
     ordered = sorted(tasks, key=lambda task: -task.file_size_in_bytes)
@@ -105,7 +107,7 @@ def sketch_groups(tasks: Sequence[FileScanTask]) -> list[tuple[FileScanTask, ...
 
 
 def sketch_here(work: SketchWork, tasks: Sequence[FileScanTask], io: FileIO) -> Iterable[Sketches]:
-    """Run the tasks in some threads of this process."""
+    """Run the tasks in threads of this process."""
     groups = sketch_groups(tasks)
     with ThreadPoolExecutor(SKETCHING.threads) as pool:
         try:
@@ -115,7 +117,7 @@ def sketch_here(work: SketchWork, tasks: Sequence[FileScanTask], io: FileIO) -> 
 
 
 def united(sketches_of_files: Iterable[Sketches], columns: int) -> Sketches:
-    """Return the sketches of all files, column by column, as they come."""
+    """Merge the sketches of all files, column by column, as they arrive."""
     every: list[ThetaSketch] = [NOTHING] * columns
     for sketches in sketches_of_files:
         every = [ThetaSketch.union(pair) for pair in zip(every, sketches, strict=True)]

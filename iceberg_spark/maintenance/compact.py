@@ -36,10 +36,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DataRewrite:
-    """What a compaction did, in the columns of Java's procedure; bytes of the replaced files.
+    """The result of a compaction, in the columns of Java's procedure; bytes of the replaced files.
 
-    Failed are the files of groups that could not be rewritten, or not be committed, where others
-    were.
+    With partial progress, failed files are those of groups that could not be rewritten or committed
+    while others were.
     """
 
     rewritten_data_files_count: int = 0
@@ -62,12 +62,11 @@ class DataRewrite:
 
 @dataclass(slots=True)
 class Compaction:
-    """One compaction: plans, has groups rewritten by `run`, and commits them.
+    """One compaction: plans groups, rewrites them by `run`, and commits them.
 
-    `loaded` is the table as of the last commit. With `most_bytes` only the first groups are
-    rewritten, which have no more of them. Groups that others changed meanwhile are planned
-    again alone, some times over. `failed` are files of groups that were given up with partial
-    progress.
+    `loaded` is the table after the last commit. `most_bytes` limits the rewrite to the first
+    groups. Groups that other commits changed are planned again alone, several times. `failed` are
+    the files of groups that were given up with partial progress.
     """
 
     catalog: Catalog
@@ -88,8 +87,8 @@ class Compaction:
     def execute(self) -> DataRewrite:
         """Compact. Raises what planning, writing and committing raise.
 
-        Nothing landed then, save with partial progress, and commits before the one that failed
-        where groups had to be planned again.
+        After an error nothing is committed. Exceptions are partial progress, and commits before the
+        failed one if groups had to be planned again.
         """
         planned = plan_compaction(self.loaded.metadata, self.loaded.io, self.request)
         if planned is None or not planned.groups:
@@ -127,7 +126,7 @@ class Compaction:
             ) from last
 
     def _land(self, work: CompactionWork, groups: Sequence[PlannedGroup]) -> None:
-        """Rewrite and commit groups; those that others changed are planned and rewritten again."""
+        """Rewrite and commit groups; plan and rewrite those again that other commits changed."""
         waiting = tuple(groups)
         for turn in range(COMPACTING.rounds + 1):
             written = self._rewrite(work, waiting)
@@ -144,7 +143,7 @@ class Compaction:
                 return
 
     def _rewrite(self, work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[WrittenGroup]:
-        """Rewrite groups; with partial progress those that can't be are given up."""
+        """Rewrite groups; with partial progress, give up those that fail."""
         at_once = self.request.options.max_concurrent_groups or len(groups)
         done: list[WrittenGroup] = []
         try:
@@ -162,7 +161,9 @@ class Compaction:
         named = replace(work.write, write_id=str(uuid.uuid4()), target_file_size_bytes=full)
         try:
             return self._with_all_rows(self.run(replace(work, write=named), groups))
-        except Exception as error:  # Spark's errors too: with partial progress others may go on
+        except (
+            Exception
+        ) as error:  # Spark's errors too: with partial progress, other groups continue
             if not self.request.options.partial_progress:
                 raise
             if len(groups) == 1:
@@ -180,7 +181,7 @@ class Compaction:
         return done
 
     def _with_all_rows(self, groups: list[WrittenGroup]) -> list[WrittenGroup]:
-        """Refuse to replace files without deletes by another number of rows than they have."""
+        """Refuse to replace files without deletes by another number of rows."""
         for group in groups:
             if any(task.delete_files for task in group.planned.plan):
                 continue
@@ -196,7 +197,7 @@ class Compaction:
         return groups
 
     def _commit(self, work: CompactionWork, groups: Sequence[WrittenGroup]) -> None:
-        """Commit groups together. Their files go where it fails, save for a ValidationException."""
+        """Commit groups together. Removes their files on failure, except a ValidationException."""
         first = groups[0].planned
         keeps = self.request.options.use_starting_sequence_number
         action = CompactFiles(
@@ -224,7 +225,7 @@ class Compaction:
     def _commit_alone(
         self, work: CompactionWork, groups: Sequence[WrittenGroup]
     ) -> list[WrittenGroup]:
-        """Commit the groups that nobody changed one by one; return the others, without files."""
+        """Commit unchanged groups one by one; return the others, without files."""
         hit: list[WrittenGroup] = []
         for index, group in enumerate(groups):
             try:
@@ -243,7 +244,7 @@ class Compaction:
     def _anew(
         self, work: CompactionWork, groups: Sequence[WrittenGroup]
     ) -> tuple[CompactionWork, tuple[PlannedGroup, ...]]:
-        """Plan groups again, each with those of its files that are still there."""
+        """Plan groups again, each with those of its files that still exist."""
         self.loaded = load_newest(self.catalog, self.loaded)
         self.planned_again += len(groups)
         groups_again: list[PlannedGroup] = []
@@ -259,7 +260,7 @@ class Compaction:
         remove_written(self.loaded.io, files_of(groups))
 
     def _without_dangling(self) -> int:
-        """Remove delete files that no data file needs any more; return how many there were."""
+        """Remove delete files that no data file needs; return their number."""
         branch = self.request.branch
         for turn in range(COMPACTING.rounds + 1):
             action, gone = plan_removal(self.loaded.metadata, self.loaded.io, branch)
@@ -293,5 +294,5 @@ def _first(groups: Sequence[PlannedGroup], most_bytes: int | None) -> Sequence[P
 
 
 def _vectors(planned: PlannedGroup) -> int:
-    """Return how many deletion vectors went with a group's data files."""
+    """Return how many deletion vectors were removed with a group's data files."""
     return sum(file.is_vector for task in planned.plan for file in task.delete_files)

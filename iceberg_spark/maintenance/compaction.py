@@ -1,4 +1,4 @@
-"""The work of a compaction: groups of data files, rewritten by tasks, reader to writer in Arrow."""
+"""The work of a compaction: tasks rewrite groups of data files, in Arrow from reader to writer."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from iceberg_spark.write.uncommitted_files import remove_written
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedGroup:
-    """Files that are rewritten together, as `snapshot_id` has them, and the tasks that do it.
+    """Files to rewrite together, as of `snapshot_id`, and the tasks that do so.
 
-    `plan` has the files and their deletes, `pieces` what each task reads: what becomes one file,
-    about. `sequence_number` is that of the snapshot. `changes_spec` says that rows may go to
-    several partitions.
+    `plan` has the files and their deletes; `pieces` are what each task reads, about one new file
+    each. `sequence_number` is the snapshot's. `changes_spec` means that rows may move to several
+    partitions.
     """
 
     group: FileGroup
@@ -48,10 +48,9 @@ class PlannedGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrittenPiece:
-    """What one task made: files in the order of its rows, and where these were.
+    """The result of one task: files in the order of its rows, and the origin of these rows.
 
-    `runs` are None where the rows were put in another order. `again` says that an attempt before
-    this one failed.
+    `runs` are None if the rows were sorted. `again` means that an earlier attempt failed.
     """
 
     files: tuple[DataFile, ...]
@@ -61,7 +60,7 @@ class WrittenPiece:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrittenGroup:
-    """A group that was rewritten and is not committed yet."""
+    """A group that is rewritten but not committed yet."""
 
     planned: PlannedGroup
     pieces: tuple[WrittenPiece, ...]
@@ -74,7 +73,7 @@ class WrittenGroup:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one task gets: some 500 bytes a file. `parts` is how many files sorted rows become."""
+    """The input of one task, about 500 bytes a file. `parts`: number of files of sorted rows."""
 
     number: int
     tasks: tuple[FileScanTask, ...]
@@ -85,7 +84,7 @@ class Piece:
 class CompactionWork:
     """What all tasks of a compaction share; pickled once.
 
-    `scan` reads the columns that `write` writes, those of row lineage too, and `_pos`.
+    `scan` reads the columns that `write` writes, including those of row lineage, and `_pos`.
     """
 
     scan: ScanContext
@@ -94,7 +93,7 @@ class CompactionWork:
     options: RewriteOptions
 
     def rewrite(self, io: FileIO, piece: Piece, task: TaskId) -> WrittenPiece:
-        """Read a piece's rows and rewrite them; on an error what was written is deleted."""
+        """Read a piece's rows and rewrite them; on an error, delete what was written."""
         recorder = RunRecorder()
         rows = self._rows(io, piece.tasks, recorder)
         if self.sorts:
@@ -105,7 +104,7 @@ class CompactionWork:
 
     @property
     def sorts(self) -> bool:
-        """Whether tasks put their rows in order."""
+        """Whether tasks sort their rows."""
         if self.layout.strategy is Strategy.Z_ORDER:
             return True
         return can_sort(self.layout.order, self.write.schema)
@@ -150,11 +149,11 @@ def _parts(rows: pa.Table, count: int) -> Iterator[pa.Table]:
 
 
 Runner: TypeAlias = Callable[[CompactionWork, Sequence[PlannedGroup]], list[WrittenGroup]]
-"""Rewrites groups, in this process or on Spark; leaves no file behind where it fails."""
+"""Rewrites groups, in this process or on Spark; removes its files on failure."""
 
 
 def run_here(work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[WrittenGroup]:
-    """Rewrite groups in this process, a piece at a time."""
+    """Rewrite groups in this process, one piece at a time."""
     io = work.write.io
     done: list[WrittenGroup] = []
     pieces: list[WrittenPiece] = []
@@ -175,7 +174,7 @@ def run_here(work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[Writt
 
 
 def pieces_here(work: CompactionWork, planned: PlannedGroup) -> Iterator[Piece]:
-    """Yield what one process rewrites together: all of a group where its rows are moved."""
+    """Yield what this process rewrites together: a whole group if its rows are moved."""
     if work.layout.moves_rows or planned.changes_spec:
         tasks = tuple(task for piece in planned.pieces for task in piece)
         several = work.layout.moves_rows and not planned.changes_spec

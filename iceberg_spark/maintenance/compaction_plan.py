@@ -1,4 +1,4 @@
-"""Which data files are rewritten together, and to how many files: Java's arithmetic, on columns.
+"""Groups of data files to rewrite together, and the number of new files, by Java's rules.
 
 Source: Java's SizeBasedFileRewritePlanner, BinPackRewriteFilePlanner, BinPacking.
 """
@@ -22,11 +22,11 @@ SPLIT_OVERHEAD = 5 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Data files that may be rewritten, as columns in the order they were planned.
+    """Data files that may be rewritten, as columns in the order of the plan.
 
     `partition` numbers the partitions: files of other specs than the table's share the number of
-    the tuple of nulls. `delete_files` is how many apply to a file, `deleted` how many rows those
-    delete that are about this file only.
+    the tuple of nulls. `delete_files` is the number of delete files of a data file. `deleted` is
+    the number of rows deleted by those for this file only.
     """
 
     partition: Longs
@@ -41,10 +41,10 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileGroup:
-    """Files that become new ones together: `rows` are their places among the candidates.
+    """Files to rewrite together; `rows` are their positions among the candidates.
 
-    A task reads about `split_bytes`; a new file is full at `max_file_bytes`. `expected_files` is
-    how many should come of it.
+    A task reads about `split_bytes`. A new file is full at `max_file_bytes`. `expected_files` is
+    the expected number of new files.
     """
 
     rows: Longs
@@ -56,17 +56,17 @@ class FileGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """The groups in the order of the job; `total` counts also those past `max-files-to-rewrite`."""
+    """The groups in the order of the job; `total` includes those above `max-files-to-rewrite`."""
 
     groups: tuple[FileGroup, ...]
     total: int
 
 
 def expected_output_files(input_bytes: int, sizes: FileSizes) -> int:
-    """Return how many files of about the target size the input makes.
+    """Return how many files of about the target size the input fills.
 
-    A remainder is a file of its own where it is no small one, or where the others would grow by
-    a tenth or more if they took it.
+    A remainder becomes a file if it is not small, or if the other files would grow by a tenth or
+    more.
     """
     size = int(input_bytes * sizes.factor)
     if size < sizes.target:
@@ -78,24 +78,24 @@ def expected_output_files(input_bytes: int, sizes: FileSizes) -> int:
 
 
 def max_file_bytes(sizes: FileSizes) -> int:
-    """Return when a new file is full: half way from the target to what is too large.
+    """Return when a new file is full: half way between the target and the maximum.
 
-    What was estimated a little too small makes one file so, not a full one and a tiny one.
+    If the estimate is a little too small, this makes one file instead of a full and a tiny one.
     """
     return int(sizes.target + (sizes.most - sizes.target) * 0.5)
 
 
 def split_bytes(input_bytes: int, sizes: FileSizes) -> int:
-    """Return how much a task reads: the input by the number of files, within the target and full.
+    """Return how much a task reads: the input by the number of files, between target and full.
 
-    The size is that of the input, whatever compression is thought to make of it.
+    This is the size of the input, without an estimate of its compression.
     """
     estimated = input_bytes // expected_output_files(input_bytes, sizes) + SPLIT_OVERHEAD
     return sizes.target if estimated < sizes.target else min(estimated, max_file_bytes(sizes))
 
 
 def plan_groups(files: Candidates, options: GroupOptions) -> GroupPlan:
-    """Choose the files to rewrite and group them, each group of one partition."""
+    """Choose the files to rewrite, in groups of one partition each."""
     chosen = np.ones(len(files), np.bool_) if options.rewrite_all else _badly_made(files, options)
     all_groups: list[Longs] = []
     for rows in _by_partition(files.partition, np.flatnonzero(chosen)):
@@ -135,7 +135,7 @@ def _by_partition(partition: Longs, rows: Longs) -> Iterator[Longs]:
 
 
 def _pack(rows: Longs, sizes: Longs, options: GroupOptions) -> list[Longs]:
-    """Fill one group after the other (a turn a file: some 0.1 s for 200,000)."""
+    """Fill one group after the other (a loop over files: about 0.1 s for 200,000)."""
     groups: list[list[int]] = []
     room, places = -1, 0
     for row, size in zip(rows.tolist(), sizes[rows].tolist(), strict=True):
@@ -164,7 +164,7 @@ def _worth_while(files: Candidates, options: GroupOptions) -> Callable[[Longs], 
 
 
 def _first(groups: Sequence[Longs], most: int | None) -> Iterator[Longs]:
-    """Yield the groups up to so many files, the last of them cut."""
+    """Yield groups up to a number of files; cuts the last one."""
     if most is None:
         yield from groups
         return

@@ -1,7 +1,7 @@
-"""Delete files that no data file needs any more: found by planning, which knows what applies.
+"""Delete files that no data file needs: found by planning, which knows which deletes apply.
 
-Java's RemoveDanglingDeletesSparkAction compares sequence numbers within a partition; a delete under
-an unpartitioned spec is global, though, and lives as long as any older file of any spec.
+Java's RemoveDanglingDeletesSparkAction compares sequence numbers within a partition. But a delete
+under an unpartitioned spec is global and applies while any older file of any spec exists.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 @dataclass(frozen=True, slots=True)
 class RemovedDeletes:
-    """The delete files that were removed from the table; they go when snapshots expire."""
+    """The delete files removed from the table; expiring snapshots deletes them."""
 
     removed_delete_files: tuple[str, ...] = ()
 
     @property
     def removed_delete_files_count(self) -> int:
-        """How many there were."""
+        """The number of removed delete files."""
         return len(self.removed_delete_files)
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ class RemovedDeletes:
 def plan_removal(
     metadata: TableMetadata, io: FileIO, branch: str | None
 ) -> tuple[ReplaceDeletes, RemovedDeletes]:
-    """Return the change that removes dangling deletes of a branch's head, and what they are."""
+    """Return the change that removes dangling deletes of a branch's head, and these deletes."""
     planned = planned_deletes(metadata, io, branch)
     gone = dangling(planned.tasks, planned.entries)
     action = ReplaceDeletes((), gone, planned_on=planned.snapshot_id, branch=branch)

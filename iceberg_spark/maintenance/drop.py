@@ -1,4 +1,4 @@
-"""Drop a table, and with `purge` the files of its own that are anywhere."""
+"""Drop a table, and with `purge` all of its own files."""
 
 from __future__ import annotations
 
@@ -23,23 +23,27 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.reachable import live_files, manifests_of, statistics_paths
 
 _TRIES = 4
-"""How often a purge lists the files of a table that others change meanwhile."""
+"""How often a purge lists the files of a table that other writers change."""
 
 
 def drop_table(
     catalog: Catalog, identifier: str, *, purge: bool, delete_outside: bool = False
 ) -> None:
-    """Remove a table from its catalog; with `purge` its files as well.
+    """Remove a table from its catalog; with `purge` also its files.
 
-    Files of the table's snapshots are deleted in the table's own folders (`catalog/owned`), and
-    elsewhere only with `delete_outside`: files that `add_files` took, and those in the folders
-    that its properties `write.*.path` name. Where a folder is the table, all of
-    its data and metadata goes; where a catalog has names, only what the table's metadata reaches
-    (Java: CatalogUtil.dropTableData), for a table of its former name may lie there too. A server
-    that keeps the metadata removes the files itself, and may keep them for a while. Raises
-    NoSuchTableError, ValidationException (`gc.enabled`), StorageError where what the table has
-    can't be told, CommitFailedException where others changed the table all the time, or another
-    table got the name meanwhile; then nothing was dropped.
+    Deletes files of the table's snapshots in the table's own folders (`catalog/owned`). Other files
+    only with `delete_outside`: files that `add_files` added, and those in the folders of the
+    properties `write.*.path`. If the table is its folder, all of its data and metadata is deleted.
+    If a catalog has names, only what the table's metadata reaches (Java:
+    CatalogUtil.dropTableData), because a renamed table may be in the same folder. A server that
+    stores the metadata removes the files itself, perhaps later.
+
+    Raises:
+        NoSuchTableError: the table does not exist.
+        ValidationException: `gc.enabled` is false.
+        StorageError: the table's files could not be determined.
+        CommitFailedException: other writers changed the table each time, or another table got the
+            name. Nothing was dropped.
     """
     if not purge:
         catalog.drop_table(identifier, purge=False)
@@ -59,7 +63,7 @@ def drop_table(
 def _purge(catalog: PointerCatalog, table: LoadedTable, delete_outside: bool) -> None:
     """Remove the pointer to the version whose files were listed, then these files.
 
-    To list them takes a while: another commit may come first, and then they are listed again.
+    Listing takes a while. If another commit comes first, the files are listed again.
     """
     for _ in range(_TRIES):
         own = _own_files_if_readable(table, delete_outside)
@@ -84,8 +88,8 @@ def _purge(catalog: PointerCatalog, table: LoadedTable, delete_outside: bool) ->
 def _own_files_if_readable(table: LoadedTable, delete_outside: bool) -> list[str] | None:
     """Return the files of a table, None if its metadata is broken.
 
-    Of a broken table only what is stored at its location goes. Raises StorageError: a store that
-    fails does not prove that the table is broken.
+    For a broken table only the files at its location are deleted. Raises StorageError: a failing
+    store does not prove that the table is broken.
     """
     with suppress(NotFoundError, CorruptFileError, UnsupportedError):
         return _own_files(table.io, table, delete_outside)
@@ -95,7 +99,7 @@ def _own_files_if_readable(table: LoadedTable, delete_outside: bool) -> list[str
 def _own_files(io: FileIO, table: LoadedTable, delete_outside: bool) -> list[str]:
     """Return the files that the table's snapshots reach, in its own folders or everywhere.
 
-    Memory: some 200 bytes a file.
+    Memory: about 200 bytes a file.
     """
     metadata = table.metadata
     snapshots = tuple(metadata.snapshots.values())

@@ -1,4 +1,4 @@
-"""Expire snapshots: commit their removal, then delete the files that nothing reaches any more."""
+"""Expire snapshots: commit their removal, then delete the files that nothing reaches."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ Table: TypeAlias = Any  # pyarrow ships no types
 
 @dataclass(frozen=True, slots=True)
 class ExpireResult:
-    """What was removed, or would be by a dry run; counts are named as Java's procedure names them.
+    """What was removed, or would be in a dry run; counts are named as in Java's procedure.
 
-    `files` (columns `file_path` and `kind`) is there after a dry run. `not_deleted` names files
-    that nothing refers to any more and that are still there: those that the store did not delete,
-    which orphan removal takes, and those `outside` the table's folders, which are perhaps
-    another's and go with `delete_outside` only. `unfinished` says why the search for files broke
-    off after the snapshots were expired, and is empty where it did not.
+    A dry run sets `files` (columns `file_path` and `kind`). `not_deleted` names unreferenced files
+    that still exist: those that the store failed to delete, which orphan removal deletes, and those
+    `outside` the table's folders. These may belong to another table and are deleted with
+    `delete_outside` only. `unfinished` is the reason if the search for files failed after the
+    commit, otherwise empty.
     """
 
     snapshot_ids: tuple[int, ...]
@@ -86,14 +86,18 @@ def expire_snapshots(
     find_files: FindFiles | None = None,
     threads: int = EXPIRING.threads,
 ) -> tuple[LoadedTable, ExpireResult]:
-    """Expire snapshots of a table; return its newest version and what was removed.
+    """Expire snapshots of a table; return its newest version and the result.
 
-    What can be reached is looked up in the table as it stands after the commit, with what others
-    committed meanwhile. Only files in the table's own folders are deleted (`catalog/owned`) unless
-    `delete_outside` says otherwise. A failure after the commit ends in the result. Raises
-    ValidationException (`gc.enabled`), InvalidInputError, NoSuchSnapshotError,
-    CommitFailedException; nothing was deleted then. Raises CommitStateUnknownException for an
-    interrupt after the commit, too.
+    Reachable files are determined after the commit, including later commits. Only files in the
+    table's own folders are deleted (`catalog/owned`), unless `delete_outside` is set. A failure
+    after the commit is part of the result.
+
+    Raises:
+        ValidationException: `gc.enabled` is false; nothing was deleted.
+        InvalidInputError: a reference keeps a snapshot to expire; nothing was deleted.
+        NoSuchSnapshotError: a snapshot does not exist; nothing was deleted.
+        CommitFailedException: other commits won each time; nothing was deleted.
+        CommitStateUnknownException: an interrupt, also after the commit.
     """
     io = before.io
     check_known(before.metadata, expiry.snapshot_ids)
@@ -123,7 +127,7 @@ def _cleaned(
     deletion: _Deletion,
     find: FindFiles,
 ) -> LoadedTable:
-    """Delete what a commit has left behind; return the newest version of the table."""
+    """Delete what a commit left behind; return the newest version of the table."""
     try:
         newest = load_newest(catalog, committed)
         deletion.run(left_behind(deletion.io, base, newest, find))
@@ -139,7 +143,7 @@ def _found_here(io: FileIO, manifests: Manifests) -> Iterable[Table]:
 
 @dataclass(slots=True)
 class _Deletion:
-    """What was deleted of what was found: counts by kind, and what is still there."""
+    """The outcome for the files found: counts by kind, and files that still exist."""
 
     io: FileIO
     outside_too: bool
@@ -155,20 +159,20 @@ class _Deletion:
             for files in left_behind:
                 for batch in self.taken(files).to_batches(max_chunksize=EXPIRING.deleted_at_once):
                     paths = batch.column(0).to_pylist()
-                    # Deleting a local file waits for nothing: threads would wait for each other.
+                    # Deleting a local file does not wait, so threads would only compete.
                     is_local = pc.all(pc.starts_with(batch.column(0), "/")).as_py()
                     threads = 1 if is_local else self.threads
                     shares = [paths[first::threads] for first in range(threads)]
                     self._note(batch, [*chain.from_iterable(pool.map(self._refused, shares))])
 
     def _note(self, batch: Table, refused: list[str]) -> None:
-        """Count files that are gone, and name those that are still there."""
+        """Count deleted files, and record those that still exist."""
         self.refused += refused
         still_there = pc.is_in(batch.column(0), value_set=pa.array(refused, pa.string()))
         self.kinds.update(batch.column(1).filter(pc.invert(still_there)).to_pylist())
 
     def taken(self, files: LeftFiles) -> Table:
-        """Return the files that are to go; the others are noted."""
+        """Return the files to delete; record the others."""
         if self.outside_too:
             return pa.concat_tables([files.own, files.outside])
         self.outside += files.outside.column(0).to_pylist()

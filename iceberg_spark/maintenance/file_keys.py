@@ -1,9 +1,9 @@
-"""Keys of files, by which every deletion decides whether metadata still names a file.
+"""Keys of files, by which every deletion decides whether metadata still refers to a file.
 
 `FileKeys` splits a location into its store (scheme and authority), whose equal spellings only the
 user knows, and its path in that store, percent-decoded and without `//`. Source: Java's FileURI,
-which compares paths, then schemes and authorities. `folded` goes further: it drops all that any
-store may ignore.
+which compares paths, then schemes and authorities. `folded` also drops everything that any store
+may ignore.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from iceberg_spark.io.places import Places
 Column: TypeAlias = Any  # pyarrow ships no types
 
 KEYS = pa.schema([("file_path", pa.string()), ("store", pa.string()), ("place", pa.string())])
-"""A file: its location as it is spelt, its store, and its place in that."""
+"""A file: its location as written, its store, and its path in the store."""
 
 _STORE = r"^(?:file:|[A-Za-z][A-Za-z0-9+.\-]*://[^/]*)"
-"""The store at the head of a key of `io/places`."""
+"""The store at the start of a key of `io/places`."""
 _DBFS_MOUNT = "/dbfs/"
 
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """Schemes and authorities that stand for others, as a user says (Java: equalSchemes, ...)."""
+    """Schemes and authorities that are equal for the user (Java: equalSchemes, ...)."""
 
     schemes: Mapping[str, str]
     authorities: Mapping[str, str]
 
     @classmethod
     def of(cls, schemes: Mapping[str, str] | None, authorities: Mapping[str, str] | None) -> Equal:
-        """Read maps as the procedure takes them: `{"s3n,s3a": "s3"}` names two at once."""
+        """Parse maps in the procedure's form: `{"s3n,s3a": "s3"}` has two names for one."""
         return cls(_flat(schemes), _flat(authorities))
 
     def store(self, folder: str) -> str:
-        """Return a location's scheme and authority, by the names that stand for them."""
+        """Return a location's scheme and authority, each replaced by its equal name."""
         scheme = location.scheme(folder)
         kind = location.store_of(f"{self.schemes.get(scheme, scheme)}:")
         if kind == location.LOCAL:
@@ -56,7 +56,7 @@ class Equal:
 
 
 class FileKeys:
-    """Makes keys of columns of locations; links are followed, each folder is looked at once."""
+    """Computes keys of columns of locations; follows links, reading each folder once."""
 
     __slots__ = ("_equal", "_places", "_stores")
 
@@ -83,8 +83,8 @@ class FileKeys:
 def folded(places: Column) -> Column:
     """Return paths without what some store ignores: case, and dots or spaces at a name's end.
 
-    Equal results may still be two files: `may_be_same_file` compares a pair. Case-insensitive
-    file systems are those of Windows and macOS; Azure and Windows drop dots and spaces at the end.
+    Equal results may still be two files: `may_be_same_file` compares a pair. Windows and macOS have
+    case-insensitive file systems; Azure and Windows drop dots and spaces at the end.
     """
     lower = pc.utf8_lower(places)
     dotted = pc.or_(
@@ -96,11 +96,11 @@ def folded(places: Column) -> Column:
 
 
 def used_keys(paths: Column, places: Places) -> Column:
-    """Return keys of locations that are equal wherever two of them may name one file in any store.
+    """Return keys that are equal whenever two locations may be one file in any store.
 
-    An expiry keeps each file whose key is that of a file in use: one that it keeps by mistake is
-    an orphan, which orphan removal deletes. Percent signs are decoded in object stores only: local
-    file systems and Hadoop's take them literally.
+    An expiry keeps each file whose key is the key of a file in use. A file kept by mistake is an
+    orphan, which orphan removal deletes. Percent signs are decoded in object stores only: local
+    file systems and Hadoop's treat them literally.
     """
     keys = places.keys(paths)
     in_bucket = pc.match_substring_regex(keys, r"^(?:s3|gs|abfs|https?)://")
@@ -124,19 +124,19 @@ def may_be_same_file(listed: str, named: str) -> bool:
 
 
 def _without_mount(places: Column) -> Column:
-    """Return paths as Databricks' `dbfs:` has them, which is mounted locally at `/dbfs`."""
+    """Return paths in the form of Databricks' `dbfs:`, which is mounted locally at `/dbfs`."""
     if not pc.any(pc.starts_with(places, _DBFS_MOUNT)).as_py():
         return places
     return pc.replace_substring_regex(places, f"^{_DBFS_MOUNT}", "/")
 
 
 def is_same_store(named: str, listed: str) -> bool:
-    """Return whether metadata's store may be the listed one: one without a host may be any."""
+    """Return whether metadata's store may be the listed one; one without a host may be any."""
     return named == listed or (named.endswith("://") and listed.startswith(named))
 
 
 def _decoded(keys: Column) -> Column:
-    """Return places percent-decoded: drivers differ in what they quote."""
+    """Return paths percent-decoded: drivers differ in what they encode."""
     quoted = pc.match_substring(keys, "%")
     if not pc.any(quoted).as_py():
         return keys

@@ -1,4 +1,4 @@
-"""How a compaction lays rows out: as they lie, sorted, or along a z-order curve."""
+"""How a compaction arranges rows: unchanged, sorted, or along a z-order curve."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _Z_ORDER = re.compile(r"zorder\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A strategy with what it sorts by.
+    """A strategy with its sort keys.
 
-    `order` has the id under which the table knows it, 0 where it does not; `z_columns` are field
-    ids. A bin-pack of a sorted table sorts what each task writes, as other writes do.
+    `order` has the id of the table's equal order, 0 if there is none; `z_columns` are field ids. A
+    bin-pack of a sorted table sorts the rows of each task, as other writes do.
     """
 
     strategy: Strategy
@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def moves_rows(self) -> bool:
-        """Whether rows of all files of a group are put in order together."""
+        """Whether the rows of all files of a group are sorted together."""
         return self.strategy is not Strategy.BIN_PACK
 
 
@@ -44,10 +44,12 @@ def layout(
     *,
     case_sensitive: bool = True,
 ) -> Layout:
-    """Return the layout that `strategy` and `sort_order` name, as Java's procedure reads them.
+    """Return the layout of `strategy` and `sort_order`, read as Java's procedure reads them.
 
-    Raises InvalidInputError for an unknown strategy, a sort order with "binpack", a mix of
-    columns and zorder(...), a sort without an order; InvalidSchemaError for columns.
+    Raises:
+        InvalidInputError: the strategy is unknown, "binpack" has a sort order, columns and
+            zorder(...) are mixed, or a sort has no order.
+        InvalidSchemaError: a column does not exist or cannot be sorted by.
     """
     usual = "binpack" if sort_order is None else "sort"
     named = usual if strategy is None else strategy.lower()
@@ -78,7 +80,7 @@ def layout(
 
 
 def _order(metadata: TableMetadata, terms: tuple[str, ...], *, case_sensitive: bool) -> SortOrder:
-    """Return the order, as the table's own where it has had one of these keys."""
+    """Return the order, with the table's id if the table has had an order with these keys."""
     fields = tuple(parse_sort_field(term, metadata.schema, case_sensitive) for term in terms)
     if not fields:
         raise InvalidInputError("sort_order names no column")
@@ -90,7 +92,7 @@ def _order(metadata: TableMetadata, terms: tuple[str, ...], *, case_sensitive: b
 def _z_columns(
     metadata: TableMetadata, names: list[str], *, case_sensitive: bool
 ) -> tuple[int, ...]:
-    """Return the columns of a curve; those whose value is constant in a partition are left out."""
+    """Return the columns of a curve, without those that are constant in a partition."""
     schema = metadata.schema
     field_ids = [_column(schema, name, case_sensitive=case_sensitive) for name in names]
     if not field_ids:

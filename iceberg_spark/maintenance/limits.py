@@ -1,4 +1,4 @@
-"""Numbers by which expiring and rewriting bound their memory and use threads and tasks."""
+"""Numbers that limit the memory, threads and tasks of maintenance."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ExpiringLimits:
-    """How much expiring reads and deletes at a time."""
+    """How much an expiry reads and deletes at a time."""
 
     threads: int = 8
-    """Threads that read manifests or delete files: most of the time is waiting for the store."""
+    """Threads that read manifests or delete files; they mostly wait for the store."""
     deleted_at_once: int = 10_000
-    """Files that are deleted at a time."""
+    """Files deleted at a time."""
     manifests_at_once: int = 64
-    """Manifests or lists that are held and decoded together: 8 MB each at most, as Java writes
-    them."""
+    """Manifests or lists held and decoded together: at most 8 MB each, as Java writes them."""
     paths_at_once: int = 1_000_000
-    """Paths that are compared at a time."""
+    """Paths compared at a time."""
     spark_from_files: int = 2_000_000
-    """Files from which on an active session is used: the paths are some 400 MB then."""
+    """An active session is used from this number of files on: their paths take about 400 MB."""
     task_manifests: int = 32
-    """Manifests that one of Spark's tasks reads."""
+    """Manifests that one Spark task reads."""
     rows_at_once: int = 50_000
-    """Files that the driver takes from Spark at a time."""
+    """Files that the driver fetches from Spark at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewritingLimits:
-    """How a rewrite of deletes is spread."""
+    """How a rewrite of deletes is distributed."""
 
     most_tasks: int = 1_000
     """Tasks of one rewrite."""
@@ -36,33 +35,32 @@ class RewritingLimits:
 
 @dataclass(frozen=True, slots=True)
 class OrphanLimits:
-    """How orphan files are looked for and deleted."""
+    """How orphan files are searched and deleted."""
 
     day_ms: int = 24 * 60 * 60 * 1000
-    """Younger files may belong to a write in progress: refused unless the caller insists."""
+    """Younger files may belong to a running write: refused unless the caller allows it."""
     default_days: int = 3
-    """How old an orphan is without `older_than`, as Java's procedure has it."""
+    """The age of an orphan without `older_than`, as in Java's procedure."""
     listed_at_once: int = 10_000
-    """Files that are taken from a listing at a time."""
+    """Files fetched from a listing at a time."""
     deletes: int = 8
     """Threads that delete files, without `max_concurrent_deletes`."""
     looked_at: int = 100
-    """Metadata files among the orphans that are read, of each end: they may be another table's."""
+    """Metadata files among the orphans to read at each end: they may be another table's."""
     looks: int = 3
-    """How often the table is read again because others committed meanwhile."""
+    """How often the table is loaded again because of other commits."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactingLimits:
-    """Where data files are rewritten, and how much is held."""
+    """Where data files are rewritten, and how much is held in memory."""
 
     here_bytes: int = 64 * 1024 * 1024
-    """Up to so many bytes of data files are rewritten by this process though a session is active:
-    its tasks would cost more than the work."""
+    """Bytes up to which this process rewrites data files despite a session: tasks cost more."""
     rounds: int = 5
-    """How often groups that others changed meanwhile are planned again."""
+    """How often groups that other commits changed are planned again."""
     z_rows: int = 131_072
-    """Rows whose place on a z-order curve is computed at a time."""
+    """Rows whose z-order value is computed at a time."""
 
 
 COMPACTING = CompactingLimits()
@@ -70,29 +68,28 @@ COMPACTING = CompactingLimits()
 
 @dataclass(frozen=True, slots=True)
 class OrderingLimits:
-    """How rows are put in order, by one task or by several."""
+    """How one or several tasks sort rows."""
 
     run_bytes: int = 1024 * 1024 * 1024
-    """Bytes of rows that are sorted in memory; what is beyond makes files of its own."""
+    """Bytes of rows sorted in memory; rows beyond are written to files of their own."""
     run_stride: int = 10_000_000
-    """What tells the sorted runs of a task apart in file names: more than there are tasks."""
+    """Distinguishes the sorted runs of a task in file names; larger than the number of tasks."""
     task_bytes: int = 64 * 1024 * 1024
-    """Bytes of data files that a task reads; a group of no more is put in order by one."""
+    """Bytes of data files that a task reads; one task sorts a group of at most this size."""
     range_bytes: int = 16 * 1024 * 1024
-    """Bytes of data files whose rows are put in order together, about; several times that in
-    memory."""
+    """Bytes of data files whose rows are sorted together, about; several times that in memory."""
     most_ranges: int = 8_192
-    """Ranges of an order that are told apart, about."""
+    """Approximate maximum number of ranges."""
     sampled_rows: int = 50_000
-    """Rows whose keys show where ranges begin, about: their files are alike to some 2%, ..."""
+    """Sampled keys that decide the ranges, about: file sizes then differ by about 2%, ..."""
     sampled_in_range: int = 100
-    """... and a range is seldom half as large again; at least so many rows for each."""
+    """... and a range is rarely half as large again; the minimum for each range."""
     cut_bytes: int = 128 * 1024 * 1024
     """Bytes of rows that are cut to ranges at a time."""
     travelling_bytes: int = 512 * 1024
-    """Bytes of rows that travel together."""
+    """Bytes of rows sent in one batch."""
     travelling_batches: int = 32
-    """Of these a task takes so many at a time."""
+    """Batches that a task receives at a time."""
 
 
 ORDERING = OrderingLimits()
@@ -100,38 +97,38 @@ ORDERING = OrderingLimits()
 
 @dataclass(frozen=True, slots=True)
 class SketchingLimits:
-    """How the values of columns are counted."""
+    """How distinct values of columns are counted."""
 
     threads: int = 4
     """Data files that this process reads at a time."""
     values_at_once: int = 32_768
-    """Values that are hashed at a time: a third of the time that four times as many take."""
+    """Values hashed at a time: takes a third of the time of four times as many."""
     most_tasks: int = 1_000
-    """Tasks of one job of Spark."""
+    """Tasks of one Spark job."""
     task_bytes: int = 16 * 1024 * 1024
-    """Bytes of data files that a task reads: half a second or so."""
+    """Bytes of data files that a task reads: about half a second."""
     file_bytes: int = 1024 * 1024
-    """What opening a file counts as besides its own bytes."""
+    """The cost of opening a file, in bytes."""
     here_bytes: int = 64 * 1024 * 1024
-    """Up to so many bytes this process reads though a session is active."""
+    """Bytes up to which this process reads them despite an active session."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpkeepLimits:
-    """From when on care is worth while, and how much of it comes by itself after a write."""
+    """When maintenance is worthwhile, and how much of it follows a write automatically."""
 
     snapshots: int = 10
-    """Snapshots that may be expired."""
+    """Snapshots that an expiry would remove."""
     equality_deletes: int = 10
     """Equality delete files."""
     manifests: int = 30
-    """Manifests, where half of them would do."""
+    """Manifests, if half of them would suffice."""
     listed_files: int = 50_000
-    """Data files of a table whose folder is listed for orphans: some 50 requests, 2 seconds."""
+    """Data files up to which a table's folder is listed for orphans: 50 requests, 2 seconds."""
     auto_files: int = 100
-    """Data files that one pass after a write rewrites at most."""
+    """Data files that one pass after a write rewrites, at most."""
     auto_bytes: int = 64 * 1024 * 1024
-    """Bytes of data files that are rewritten together after a write at most."""
+    """Bytes of data files rewritten together after a write, at most."""
 
 
 EXPIRING = ExpiringLimits()

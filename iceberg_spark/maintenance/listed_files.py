@@ -1,4 +1,4 @@
-"""What lies below a folder of a table: its files by age, and the parts that are not the table's.
+"""The files below a table's folder by age, and the parts of it that belong to others.
 
 Source of the hidden files: Java's HiddenPathFilter and PartitionAwareHiddenPathFilter.
 """
@@ -26,7 +26,7 @@ Table: TypeAlias = Any  # pyarrow ships no types
 Column: TypeAlias = Any
 
 LISTED = pa.schema([("file_path", pa.string()), ("last_modified", pa.timestamp("ms"))])
-"""A file that a store has: its location, and when it was last changed (UTC)."""
+"""A file in a store: its location and its modification time (UTC)."""
 
 _OTHER_FORMATS = re.compile(r"^(?:|.*/)(_delta_log|\.hoodie)/")
 _PROGRESS = re.compile(r"^(|.*/)(?:offsets|commits)/\d+$")
@@ -38,8 +38,8 @@ _MARKS = r"(?:^|/)(?:_delta_log|\.hoodie)/|(?:^|/)(?:offsets|commits)/\d+$"
 class Listing:
     """Files that are old enough and not hidden, and the pointers (metadata files, hints) there.
 
-    `areas` are folders below the listed one that are another's, by their paths in it: tables,
-    tables of other formats, checkpoints of streams.
+    `areas` are folders of others below the listed one, by their paths in it: tables, tables of
+    other formats, checkpoints of streams.
     """
 
     files: Column
@@ -52,8 +52,11 @@ def listed_files(
 ) -> Listing:
     """List a folder. `own` are the folders, by their paths in it, whose pointers are the table's.
 
-    Memory: some 150 bytes a file that is older. Raises ValidationException where a table of
-    another format shares the folder, StorageError.
+    Memory: about 150 bytes for each file that is old enough.
+
+    Raises:
+        ValidationException: a table of another format shares the folder.
+        StorageError: the store fails.
     """
     root = folder.rstrip("/") + "/"
     hidden = _hidden(metadata)
@@ -75,7 +78,7 @@ def listed_files(
 
 
 def outside(files: Table, folder: str, areas: Iterable[str]) -> Table:
-    """Return the files that lie in none of these parts of a folder."""
+    """Return the files that are in none of these parts of a folder."""
     root = folder.rstrip("/") + "/"
     for area in sorted(areas):
         paths, area_path = files.column(0), f"{root}{area}"
@@ -87,9 +90,9 @@ def outside(files: Table, folder: str, areas: Iterable[str]) -> Table:
 def given_files(
     listed: Table, folder: str, metadata: TableMetadata, older_than_ms: int, own: frozenset[str]
 ) -> Table:
-    """Return those of a list of files (LISTED) that a listing of a folder would give.
+    """Return the files of a list (LISTED) that a listing of a folder would return.
 
-    They are old enough, not hidden, and lie in no part of the folder that is another's; `own` are
+    These are old enough, not hidden, and in no part of the folder that belongs to others; `own` is
     as in `listed_files`. Raises InvalidInputError for other columns, ValidationException.
     """
     kind = _kind_of_times(listed)
@@ -111,7 +114,7 @@ def given_files(
 
 
 def _kind_of_times(listed: Table) -> Any:
-    """Return the type that times of a list of files are compared in. Raises InvalidInputError."""
+    """Return the type for comparing the times of a list of files. Raises InvalidInputError."""
     missing = [name for name in LISTED.names if name not in listed.column_names]
     if missing:
         raise InvalidInputError(
@@ -125,7 +128,7 @@ def _kind_of_times(listed: Table) -> Any:
 
 
 def _inner_paths(paths: Column, folder: str) -> Column:
-    """Return files by their paths in a folder, null where they do not lie there."""
+    """Return files by their paths in a folder, null for files outside of it."""
     places = Places()
     folders = pc.replace_substring_regex(paths, "(?s)/[^/]*$", "").combine_chunks()
     encoded = folders.dictionary_encode()
@@ -150,7 +153,7 @@ def _portions(infos: Iterator[FileInfo]) -> Iterator[Table]:
 
 
 def _hidden(metadata: TableMetadata) -> Any:
-    """Return the test for hidden files: parts of partitions may begin like hidden folders."""
+    """Return the test for hidden files: names of partitions may begin like hidden folders."""
     names = {field.name for spec in metadata.partition_specs.values() for field in spec.fields}
     odd = "|".join(re.escape(name) for name in sorted(names) if name[:1] in ("_", "."))
 
@@ -162,7 +165,7 @@ def _hidden(metadata: TableMetadata) -> Any:
 
 
 def _areas(pointers: Iterable[str], own: frozenset[str]) -> frozenset[str]:
-    """Return the folders of other tables, by their pointers; what was staged is the table's."""
+    """Return the folders of other tables, by their pointers; staged metadata is the table's."""
     areas = set()
     staged = tuple(f"{own_folder}/{STAGING}" if own_folder else STAGING for own_folder in own)
     for path in pointers:
@@ -194,7 +197,7 @@ def _marked(marks: Iterable[str], folder: str) -> frozenset[str]:
 
 
 def below(folder: str, path: str, places: Places) -> str | None:
-    """Return a place by its path in a folder, None where it does not lie there."""
+    """Return a path relative to a folder, None if it is outside."""
     root, target = places.folder(folder), places.folder(path)
     if target == root:
         return ""

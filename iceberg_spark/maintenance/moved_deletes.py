@@ -1,4 +1,4 @@
-"""Delete files that name data files, written again with the names of a moved table."""
+"""Delete files that refer to data files, rewritten with the paths of a moved table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAMES: Mapping[Path, int] = {(field.name,): field.field_id for field in _SCHEMA
 
 @dataclass(frozen=True, slots=True)
 class MovedDeletes:
-    """Writes delete files to a staging folder, positions in the order they have."""
+    """Writes delete files to a staging folder; positions keep their order."""
 
     io: FileIO
     context: WriteContext
@@ -42,11 +42,11 @@ class MovedDeletes:
 
     @classmethod
     def of(cls, io: FileIO, metadata: TableMetadata, move: Move, staging: str) -> MovedDeletes:
-        """Return what rewrites the delete files of a table."""
+        """Return the rewriter of a table's delete files."""
         return cls(io, write_context(metadata, io=io), move, staging)
 
     def sizes(self, files: Iterable[DeleteFile]) -> dict[str, int]:
-        """Rewrite files, some at a time; return how many bytes each has now, by its old path."""
+        """Rewrite files, several at a time; return the new size in bytes by old path."""
         by_path = {file.file_path: file for file in files}
         with ThreadPoolExecutor(EXPIRING.threads) as pool:
             return dict(zip(by_path, pool.map(self._rewritten, by_path.values()), strict=True))
@@ -66,7 +66,7 @@ class MovedDeletes:
             return writer.close().size
 
     def _puffin(self, file: DeleteFile, path: str) -> int:
-        """Write deletion vectors as they are, at the same offsets, with other names."""
+        """Copy deletion vectors at the same offsets, with other paths."""
         footer = read_footer(self.io, file.file_path)
         blobs = (
             NewBlob(

@@ -1,4 +1,4 @@
-"""Paths below one folder spelt as below another: in metadata, and in columns of manifests.
+"""Paths below one folder replaced by paths below another, in metadata and in manifests.
 
 Source: Java's RewriteTablePathUtil.
 """
@@ -35,7 +35,7 @@ _UPWARD = re.compile(r"(?:^|/)\.\.(?:/|$)")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """From the prefix of paths to another one; both are folders, without a slash at the end."""
+    """From one prefix of paths to another; both are folders, without a slash at the end."""
 
     source: str
     target: str
@@ -51,11 +51,11 @@ class Move:
         return move
 
     def path(self, path: str) -> str:
-        """Return where a path goes. Raises ValidationException for one outside the source."""
+        """Return the moved path. Raises ValidationException for one outside the source."""
         return self._under(self.target, path)
 
     def staged(self, path: str, staging: str) -> str:
-        """Return where the rewritten form of a file is kept until it is copied."""
+        """Return where the rewritten form of a file is stored until it is copied."""
         return self._under(staging.rstrip("/"), path)
 
     def _under(self, folder: str, path: str) -> str:
@@ -74,7 +74,7 @@ class Move:
         return f"{folder}{path[len(self.source) :]}"
 
     def paths(self, paths: Column) -> Column:
-        """Return where the paths of a column go; nulls stay. Raises as `path`."""
+        """Return the moved paths of a column; nulls stay. Raises as `path`."""
         outside = pc.or_(
             pc.invert(pc.starts_with(paths, f"{self.source}/")),
             pc.match_substring_regex(paths, _UPWARD.pattern),
@@ -113,10 +113,10 @@ class Move:
         return {**file, "statistics-path": self.path(str(file["statistics-path"]))}
 
     def entries(self, entries: Table, sizes: Mapping[str, int]) -> Table:
-        """Return a manifest's entries with their paths moved.
+        """Return a manifest's entries with moved paths.
 
-        `sizes` has the bytes of delete files that were rewritten. Bounds of the paths that a
-        position delete file names are moved where it names one, else left out.
+        `sizes` has the bytes of rewritten delete files. The bounds of the paths in a position
+        delete file are moved if it refers to one path, otherwise left out.
         """
         names = entries.schema.names
         paths = entries.column("file_path")
@@ -134,7 +134,7 @@ class Move:
         return entries
 
     def _bounds(self, entries: Table) -> dict[str, Any]:
-        """Return the bounds of delete files (a turn a file: they are few)."""
+        """Return the bounds of delete files (a loop over files, which are few)."""
         lower, upper = (entries.column(n).to_pylist() for n in ("lower_bounds", "upper_bounds"))
         moved = [self._pair(*pair) for pair in zip(lower, upper, strict=True)]
         return {

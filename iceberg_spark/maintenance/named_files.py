@@ -1,4 +1,4 @@
-"""Which of some files nothing of a table names: a difference of columns, a portion at a time."""
+"""Which files no metadata of a table refers to: a difference of columns, in portions."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Table: TypeAlias = Any  # pyarrow ships no types
 Column: TypeAlias = Any
 
 CANDIDATES = KEYS.append(pa.field("named_store", pa.string()))
-"""A file, its keys, and the other store under which metadata names its place, if it does."""
+"""A file, its keys, and the other store under which metadata has its path, if any."""
 
 _SHOWN = 5
 
 
 class PrefixMismatch(StrEnum):
-    """What becomes of a file that metadata has under another scheme or authority."""
+    """What to do with a file that metadata has under another scheme or authority."""
 
     ERROR = "ERROR"
     IGNORE = "IGNORE"
@@ -43,16 +43,17 @@ class PrefixMismatch(StrEnum):
 
 
 def candidates(paths: Column, equal: Equal) -> Table:
-    """Return locations as CANDIDATES of which nothing is known yet."""
+    """Return locations as CANDIDATES without a known match."""
     keyed = FileKeys(equal).table(paths)
     return keyed.append_column(CANDIDATES.field("named_store"), pa.nulls(len(paths), pa.string()))
 
 
 def unnamed(table: LoadedTable, files: Table, equal: Equal, mismatch: PrefixMismatch) -> Table:
-    """Return the files (CANDIDATES) that nothing of a table names, in any snapshot.
+    """Return the files (CANDIDATES) that no snapshot of a table refers to.
 
-    One that is named under another store is left out (IGNORE), stays (DELETE), or is a
-    ValidationException. Raises StorageError and CorruptFileError where the metadata can't be read.
+    A file that metadata has under another store is left out (IGNORE), returned (DELETE), or a
+    ValidationException (ERROR). Raises StorageError and CorruptFileError if metadata cannot be
+    read.
     """
     keys = FileKeys(equal)
     for paths in _named(table):
@@ -68,7 +69,7 @@ def unnamed(table: LoadedTable, files: Table, equal: Equal, mismatch: PrefixMism
 
 
 def _named(table: LoadedTable) -> Iterator[Column]:
-    """Yield the locations of all that a table has, about a million at a time."""
+    """Yield the locations of all of a table's files, about a million at a time."""
     metadata, io = table.metadata, table.io
     lists = [
         snapshot.manifest_list for snapshot in metadata.snapshots.values() if snapshot.manifest_list
@@ -89,9 +90,9 @@ def _named(table: LoadedTable) -> Iterator[Column]:
 
 
 def _without(files: Table, named: Table) -> Table:
-    """Leave out files that are named, and note those that another store's name may mean.
+    """Leave out files in use, and record those that may be in use under another store.
 
-    In the same store percent signs and slashes may differ: such a file stays the table's.
+    In the same store, percent signs and slashes may differ: such a file stays in use.
     """
     same = pc.is_in(_full_keys(files), value_set=_full_keys(named))
     files = files.filter(pc.invert(same))
@@ -106,7 +107,7 @@ def _without(files: Table, named: Table) -> Table:
 def _note_matches(
     files: Table, named: Table, key: Callable[[Column], Column], *, same_path: bool
 ) -> Table:
-    """Compare the files that share a key with a named one: leave out, note, or neither."""
+    """Compare files that share a key with a file in use: leave out, record, or neither."""
     file_keys, named_keys = concat(key(files.column("place"))), concat(key(named.column("place")))
     is_matched = pc.is_in(file_keys, value_set=named_keys)
     if not pc.any(is_matched).as_py():
@@ -137,9 +138,9 @@ def _note_matches(
 def _judge(
     file: dict[str, Any], matches: list[dict[str, Any]], *, same_path: bool
 ) -> tuple[bool, str | None]:
-    """Return whether a file still counts as an orphan, and the other store that may name it.
+    """Return whether a file is still an orphan, and the other store that may have it.
 
-    One name of the same store is enough to keep it, whatever the other names say.
+    One match in the same store keeps the file, whatever the other matches are.
     """
     noted = file["named_store"]
     for match in matches:

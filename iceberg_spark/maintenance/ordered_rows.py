@@ -1,6 +1,6 @@
-"""Rows that are put in order by several tasks: sampled, cut to ranges, and written range by range.
+"""Rows that several tasks sort: sampled, cut to ranges, and written range by range.
 
-Rows travel as Arrow batches, so that nothing between two tasks looks into them.
+Rows are sent as Arrow batches, so that nothing between two tasks decodes them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from iceberg_spark.write.uncommitted_files import remove_written
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeRows:
-    """Rows of one range on their way: `rows` is an Arrow batch without its schema."""
+    """Rows of one range sent to a task; `rows` is an Arrow batch without its schema."""
 
     number: int
     rows: pa.Buffer
@@ -37,7 +37,7 @@ class RangeRows:
 def sampled_keys(
     work: CompactionWork, io: FileIO, tasks: Sequence[FileScanTask], share: float, seed: int
 ) -> pa.Table:
-    """Return the keys of a random share of the rows; only the columns of keys are read."""
+    """Return the keys of a random share of the rows; reads only the key columns."""
     fields = work.write.schema.fields
     key_columns = {work.write.schema.path_ids(number)[0] for number in work.order.sources}
     narrow = Schema(*(field for field in fields if field.field_id in key_columns))
@@ -52,7 +52,7 @@ def sampled_keys(
 def cut_rows(
     work: CompactionWork, io: FileIO, tasks: Sequence[FileScanTask], ranges: OrderRanges
 ) -> Iterator[RangeRows]:
-    """Yield the rows of tasks by ranges; the same ones each time."""
+    """Yield the rows of tasks by ranges; deterministic."""
     schema = work.write.schema
     batches = _rows(work, io, tasks, schema)
     for run in chunks(batches, to_arrow(schema), ORDERING.cut_bytes):
@@ -73,10 +73,10 @@ def write_ranges(
     ranges: OrderRanges,
     task: TaskId,
 ) -> tuple[DataFile, ...]:
-    """Write rows whose ranges arrive in their order; every file is in order.
+    """Write rows whose ranges arrive in order; the rows of every file are in order.
 
-    A range is held in memory, with its sorted copy; what is beyond `run_bytes` makes files of its
-    own. On an error what was written is deleted.
+    Memory holds one range and its sorted copy; rows above `run_bytes` are written to files of their
+    own. On an error, deletes what was written.
     """
     context = replace(work.write, sort_order_id=work.layout.order.order_id)
     waiting = _Waiting(work, iter(arriving), ranges)
@@ -93,7 +93,7 @@ def write_ranges(
 
 
 class _Waiting:
-    """Rows that arrive by ranges, put in order."""
+    """Rows that arrive by ranges, to be sorted."""
 
     __slots__ = ("_arriving", "_ranges", "_work", "is_over", "turns")
 
@@ -107,7 +107,7 @@ class _Waiting:
         self.turns = 0
 
     def in_order(self) -> Iterator[pa.RecordBatch]:
-        """Yield rows in order up to the end, or to where a range was too large to be held."""
+        """Yield sorted rows up to the end, or until a range is too large for memory."""
         self.turns += 1
         schema = to_arrow(self._work.write.schema)
         held: list[pa.RecordBatch] = []

@@ -1,8 +1,8 @@
-"""Files below a table that nothing of it names, looked for so that a doubt deletes nothing.
+"""Files below a table that no metadata refers to; any doubt deletes nothing.
 
-Source: Java's DeleteOrphanFilesSparkAction. Listed first and compared with the table as it is
-after that, and again with what is committed until the deletion begins: a file that a commit names
-by then is no orphan, whatever its age.
+Source: Java's DeleteOrphanFilesSparkAction. The files are listed first, then compared with the
+table, and again with commits until the deletion begins. A file that a commit refers to by then is
+not an orphan, whatever its age.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ Column: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class OrphanSearch:
-    """What is looked for: files last changed before a time (ms since the epoch), and where.
+    """What to search: files last modified before a time (ms since the epoch), and where.
 
-    `listed` (LISTED) takes the place of a listing of `location`.
+    `listed` (LISTED) replaces a listing of `location`.
     """
 
     older_than_ms: int
@@ -65,9 +65,9 @@ class OrphanSearch:
 
 @dataclass(frozen=True, slots=True)
 class OrphanResult:
-    """The orphans that were found and, but for a dry run, deleted.
+    """The orphans that were found and, except in a dry run, deleted.
 
-    `not_deleted` names those of them that the store did not delete; another run takes them.
+    `not_deleted` names those that the store failed to delete; another run deletes them.
     """
 
     orphan_file_locations: tuple[str, ...]
@@ -76,7 +76,7 @@ class OrphanResult:
 
     @property
     def orphan_files_count(self) -> int:
-        """How many there were."""
+        """The number of orphans."""
         return len(self.orphan_file_locations)
 
     def __repr__(self) -> str:
@@ -89,12 +89,16 @@ class OrphanResult:
 def remove_orphan_files(
     catalog: Catalog, identifier: str, search: OrphanSearch, *, dry_run: bool = False
 ) -> OrphanResult:
-    """Delete the files below a table that nothing of it names.
+    """Delete the files below a table that no metadata refers to.
 
-    Memory: some 500 bytes a file that is older than the search says, and a million paths of the
-    table's metadata at a time. Raises ValidationException where `gc.enabled` is false or it can't
-    be told what is an orphan; nothing was deleted then. Nor was it for a StorageError or a
-    CorruptFileError while looking.
+    Memory: about 500 bytes for each file that is old enough, and a million paths of metadata at a
+    time.
+
+    Raises:
+        ValidationException: `gc.enabled` is false, or it is unclear what is an orphan. Nothing was
+            deleted.
+        StorageError: the store fails during the search; nothing was deleted.
+        CorruptFileError: metadata cannot be read; nothing was deleted.
     """
     table = catalog.load(identifier)
     _check(table)
@@ -115,7 +119,7 @@ def remove_orphan_files(
 
 
 def old_enough(older_than: int | datetime | None, allow_recent: bool) -> int:
-    """Return the time (ms since the epoch) before which a file was last changed.
+    """Return the time (ms since the epoch) before which files were last modified.
 
     Raises InvalidInputError for one less than 24 hours ago, unless `allow_recent`.
     """
@@ -132,7 +136,7 @@ def old_enough(older_than: int | datetime | None, allow_recent: bool) -> int:
 
 
 def mismatch_mode(text: str) -> PrefixMismatch:
-    """Return what `prefix_mismatch_mode` says. Raises InvalidOptionError."""
+    """Return the mode of `prefix_mismatch_mode`. Raises InvalidOptionError."""
     one_of(text, "prefix_mismatch_mode", [mode.value.lower() for mode in PrefixMismatch])
     return PrefixMismatch(text.upper())
 
@@ -158,7 +162,7 @@ def _check(table: LoadedTable) -> None:
 
 
 def _candidates(table: LoadedTable, search: OrphanSearch) -> Table:
-    """Return the files (CANDIDATES) that are old enough, in the folder that is looked at."""
+    """Return the files (CANDIDATES) of the searched folder that are old enough."""
     folder = search.location or table.metadata.location
     _check_location(table, search, folder)
     places = Places()
@@ -181,7 +185,7 @@ def _candidates(table: LoadedTable, search: OrphanSearch) -> Table:
 def _owned_folders(table: LoadedTable, search: OrphanSearch) -> OwnedFolders:
     """Return the table's folders, with the one that the caller names if the metadata agrees.
 
-    The metadata's word alone does not suffice: orphans are every file that it does not name.
+    The metadata alone does not suffice: an orphan is every file that it does not refer to.
     """
     places = Places()
     former = (f for f in _metadata_folders(table) if location.name(f) == METADATA_FOLDER)
@@ -194,7 +198,7 @@ def _owned_folders(table: LoadedTable, search: OrphanSearch) -> OwnedFolders:
 
 
 def _check_location(table: LoadedTable, search: OrphanSearch, folder: str) -> None:
-    """Refuse a folder that may have other tables' files. Raises InvalidInputError."""
+    """Raise InvalidInputError for a folder that may have files of other tables."""
     owned = _owned_folders(table, search)
     if not owned.has(location.join(folder, "any")):
         raise InvalidInputError(
@@ -212,7 +216,7 @@ def _metadata_folders(table: LoadedTable) -> set[str]:
 
 
 def _own(table: LoadedTable, search: OrphanSearch, paths: Column) -> list[str]:
-    """Return the files that are in the table's own folders; links are never deleted."""
+    """Return the files in the table's own folders; links are never deleted."""
     owned = _owned_folders(table, search)
     owned_paths = paths.filter(owned.mask(paths)).to_pylist()
     return [path for path in owned_paths if not _is_link(path)]
@@ -223,9 +227,9 @@ def _is_link(path: str) -> bool:
 
 
 def _check_pointers(table: LoadedTable, orphans: list[str]) -> None:
-    """Refuse where metadata files among the orphans are of another table, or of a second life.
+    """Refuse if metadata files among the orphans belong to another table or registration.
 
-    Two tables may share a folder: what one does not name may be the other's. Raises
+    Two tables may share a folder: a file that one does not refer to may be the other's. Raises
     ValidationException.
     """
     pointers = re.compile(POINTERS)
@@ -263,7 +267,7 @@ def _is_anothers(table: LoadedTable, path: str) -> bool:
 def _went_on(ours: TableMetadata, other: TableMetadata) -> bool:
     """Return whether another version was made by commits that the table does not have.
 
-    A refused commit leaves one version that none follows; here another came before it.
+    A refused commit leaves one version that no other follows; here another came before it.
     """
     log = other.metadata_log
     mine = ours.metadata_log
@@ -276,7 +280,7 @@ def _went_on(ours: TableMetadata, other: TableMetadata) -> bool:
 
 
 def _deleted(io: FileIO, paths: list[str], threads: int) -> tuple[str, ...]:
-    """Delete files; return those that the store did not delete."""
+    """Delete files; return those that the store failed to delete."""
 
     def refused(path: str) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""Partition statistics kept as a file of a snapshot: read, written, set.
+"""Partition statistics as the file of a snapshot: read, write and set it.
 
 Source: Java's PartitionStatsHandler.
 """
@@ -33,12 +33,12 @@ from iceberg_spark.write.open_file import file_shape
 
 Table: TypeAlias = Any  # pyarrow ships no types
 Compute: TypeAlias = Callable[[Snapshot, tuple[int, Table] | None], Table]
-"""From a snapshot, and the rows of an earlier one's file, to the snapshot's rows."""
+"""Maps a snapshot and the rows of an earlier one's file to the snapshot's rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatistics:
-    """Where the statistics are; None for a table without a snapshot or without partitions in it."""
+    """The location of the statistics; None for a table without a snapshot or without partitions."""
 
     partition_statistics_file: str | None = None
 
@@ -50,10 +50,14 @@ def compute_partition_stats(
     schema: Schema,
     compute: Compute,
 ) -> tuple[LoadedTable, PartitionStatistics]:
-    """Write the statistics of a snapshot's partitions, on top of the nearest earlier file's.
+    """Write the statistics of a snapshot's partitions, starting from the nearest earlier file.
 
-    A snapshot that has a file keeps it. Raises InvalidInputError for an unpartitioned table,
-    NoSuchSnapshotError, ValidationException where the snapshot expires meanwhile.
+    A snapshot that has a file keeps it.
+
+    Raises:
+        InvalidInputError: the table is unpartitioned.
+        NoSuchSnapshotError: the snapshot does not exist.
+        ValidationException: the snapshot expired before the commit.
     """
     metadata, io = table.metadata, table.io
     snapshot = metadata.branch_head() if snapshot_id is None else metadata.snapshot(snapshot_id)
@@ -83,7 +87,7 @@ def compute_partition_stats(
 
 
 def _nearest(metadata: TableMetadata, snapshot: Snapshot) -> tuple[int, str] | None:
-    """Return the file of the snapshot, or of the nearest before it that has one."""
+    """Return the file of the snapshot, or of its nearest ancestor with one."""
     files = {
         entry["snapshot-id"]: entry["statistics-path"] for entry in metadata.partition_statistics
     }
@@ -96,7 +100,7 @@ def _nearest(metadata: TableMetadata, snapshot: Snapshot) -> tuple[int, str] | N
 def _earlier(
     io: FileIO, nearest: tuple[int, str] | None, schema: Schema
 ) -> tuple[int, Table] | None:
-    """Return the rows of an earlier file; one that can't be read is left out, as Java does."""
+    """Return the rows of an earlier file; ignores one that cannot be read, as Java does."""
     if nearest is None:
         return None
     number, path = nearest
@@ -119,7 +123,7 @@ def _rows(io: FileIO, path: str, kind: FileFormat, schema: Schema) -> Table:
 
 
 def _format(metadata: TableMetadata) -> FileFormat:
-    """Return the table's default format; Parquet in place of ORC, which Java does not write."""
+    """Return the table's default format; Parquet instead of ORC, which Java does not write."""
     kind = write_context(metadata).file_format
     return FileFormat.PARQUET if kind is FileFormat.ORC else kind
 

@@ -1,4 +1,4 @@
-"""Which data files of a branch a compaction rewrites, with the tasks that do it."""
+"""The data files of a branch that a compaction rewrites, and the tasks that do so."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from iceberg_spark.write.new_write import check_spec, write_context
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """What is asked of a compaction; `row_filter` picks files, all of whose rows are rewritten.
+    """The arguments of a compaction; `row_filter` selects files, all of whose rows are rewritten.
 
-    `overrides` are table properties that the settings of a session stand in for.
+    `overrides` are table properties that the session's settings replace.
     """
 
     layout: Layout
@@ -55,7 +55,7 @@ class CompactionRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompactionPlan:
-    """The work, its groups in the order of the job, and how many there were without a limit."""
+    """The work, its groups in the order of the job, and their number without a limit."""
 
     work: CompactionWork
     groups: tuple[PlannedGroup, ...]
@@ -68,10 +68,14 @@ def plan_compaction(
     request: CompactionRequest,
     only: Collection[str] | None = None,
 ) -> CompactionPlan | None:
-    """Plan a compaction of a branch's head, of the files `only` where given; None without a head.
+    """Plan a compaction of a branch's head; None without a head. `only` restricts the files.
 
-    Files that are listed twice are left as they are. Raises NoSuchSnapshotError for a branch that
-    is not there, what `bind` raises, and UnsupportedError for a table that can't be written.
+    Files that are listed twice stay unchanged.
+
+    Raises:
+        NoSuchSnapshotError: the branch does not exist.
+        UnsupportedError: this library cannot write the table.
+        InvalidExpressionError: the filter does not fit the columns.
     """
     scan = ScanRequest(
         branch=request.branch,
@@ -102,7 +106,7 @@ def _all_rows(planned: ScanPlan) -> ScanPlan:
 
 
 def _listed_once(planned: ScanPlan) -> ScanPlan:
-    """Leave out files that are listed twice: one listing can't be replaced without the other."""
+    """Leave out files that are listed twice: a commit cannot replace one listing alone."""
     counted = pc.value_counts(planned.files.column("file_path"))
     if len(counted) == len(planned):
         return planned
@@ -149,7 +153,7 @@ def _groups(
 def _pieces(
     metadata: TableMetadata, some: ScanPlan, group: FileGroup
 ) -> tuple[tuple[FileScanTask, ...], ...]:
-    """Return tasks balanced as Java's bin-pack has Spark's: opening a file costs nothing."""
+    """Return tasks balanced like Java's bin-pack on Spark: opening a file costs nothing."""
     cut = split_options(metadata.properties, split_size=group.split_bytes, open_file_cost=0)
     return tuple(some.groups(cut))
 
@@ -167,7 +171,7 @@ def _candidates(planned: ScanPlan, metadata: TableMetadata) -> Candidates:
 
 
 def _partitions(planned: ScanPlan, metadata: TableMetadata) -> Longs:
-    """Number the partitions of the table's spec; files of other specs are of the one of nulls."""
+    """Number the partitions of the table's spec; other specs' files get the number of nulls."""
     specs = planned.files.column("spec_id").to_numpy()
     indexes = planned.files.column("partition_index").to_numpy()
     of_tuple: dict[tuple[object, ...], int] = {}
@@ -186,7 +190,7 @@ def _partitions(planned: ScanPlan, metadata: TableMetadata) -> Longs:
 
 
 def _deletes(planned: ScanPlan) -> tuple[Longs, Longs]:
-    """Return how many delete files each data file has, and the rows deleted by those for it only.
+    """Return each data file's number of delete files, and of rows deleted by those for it only.
 
     Source: Java's ContentFileUtil.isFileScoped.
     """

@@ -1,7 +1,7 @@
-"""Position delete files brought to a good size, by Java's options.
+"""Position delete files rewritten to a suitable size, by Java's options.
 
-Source: Java's RewritePositionDeleteFilesSparkAction and BinPackRewritePositionDeletePlanner. What
-is written follows `write.delete.granularity`; positions of data files that are gone are left out.
+Source: Java's RewritePositionDeleteFilesSparkAction and BinPackRewritePositionDeletePlanner. The
+new files follow `write.delete.granularity`. Positions of removed data files are left out.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ VALID_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class PositionRewrite:
-    """What is asked for: Java's options, and a filter of rows, by which partitions are chosen.
+    """Java's options and a filter of rows, which selects partitions.
 
     `time_zone` is that of the filter's literals.
     """
@@ -59,7 +59,7 @@ class PositionRewrite:
 
 
 def position_options(options: Mapping[str, object], metadata: TableMetadata) -> RewriteOptions:
-    """Read Java's options of the procedure. Raises InvalidOptionError."""
+    """Parse the options of Java's procedure. Raises InvalidOptionError."""
     texts = {key: str(value) for key, value in options.items()}
     known_options(texts, VALID_OPTIONS, ())
     target = int_property(metadata.properties, DELETE_TARGET_FILE_SIZE_BYTES)
@@ -71,7 +71,7 @@ def position_options(options: Mapping[str, object], metadata: TableMetadata) -> 
 def plan_position_groups(
     metadata: TableMetadata, io: FileIO, rewrite: PositionRewrite
 ) -> tuple[DeletePlan, ...]:
-    """Return a plan for each commit: one, or some with partial progress.
+    """Return a plan for each commit: one, or several with partial progress.
 
     Raises InvalidOptionError, InvalidExpressionError.
     """
@@ -119,7 +119,7 @@ def _candidates(entries: Sequence[ManifestEntry]) -> Candidates:
 def _in_partitions(
     metadata: TableMetadata, entries: Sequence[ManifestEntry], bound: Bound
 ) -> list[ManifestEntry]:
-    """Return the delete files of partitions that may hold rows of a filter, as Java chooses."""
+    """Return the delete files of partitions that may have rows of a filter, as Java selects."""
     chosen: list[ManifestEntry] = []
     for spec_id, spec in metadata.partition_specs.items():
         mine = [entry for entry in entries if entry.data_file.partition_spec_id == spec_id]

@@ -1,8 +1,8 @@
 """Which files only expired snapshots reach: a set difference over manifests, on columns.
 
-Source: Java's ReachableFileCleanup. A file is found by its place (`io/places`), however metadata
-spells it and whatever manifest it moved to meanwhile, so nothing is concluded from counts or
-sequence numbers.
+Source: Java's ReachableFileCleanup. A file is identified by its key (`io/places`), whatever
+spelling metadata uses and whichever manifest lists it now. So counts and sequence numbers are not
+used.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ MANIFESTS = pa.schema(
         ("existing_files_count", pa.int32()),
     ]
 )
-"""What is kept of each manifest."""
+"""The columns that are kept of each manifest."""
 KEY = "key"
 
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """Distinct manifests (tables of MANIFESTS): those no kept snapshot has, and those kept.
+    """Distinct manifests (tables of MANIFESTS): those of expired snapshots only, and those kept.
 
-    `others` (FILES) are files of other kinds that may go, where they could be data files as well.
+    `others` (FILES) are files of other kinds to delete, unless a manifest has them as data files.
     """
 
     unreachable: Table
@@ -56,7 +56,7 @@ class Manifests:
 
     @property
     def most_files(self) -> int:
-        """How many files the unreachable manifests may hold live, at most."""
+        """The maximum number of live files in the unreachable manifests."""
         counts = (self.unreachable.column(name) for name in MANIFESTS.names[2:])
         return sum(pc.sum(pc.fill_null(count, 0)).as_py() or 0 for count in counts)
 
@@ -66,8 +66,8 @@ def manifests_of(
 ) -> Manifests:
     """Return the manifests that only the expired snapshots list, and those of the kept ones.
 
-    Memory: one row (some 200 bytes) a distinct manifest. A manifest list of an expired snapshot
-    that is gone already is left out; a missing one of a kept snapshot is a NoSuchFileError.
+    Memory: a row of about 200 bytes for each distinct manifest. A missing manifest list of an
+    expired snapshot is left out; one of a kept snapshot is a NoSuchFileError.
     """
     gone = _distinct(_lists(io, expired, before, missing_is_fine=True))
     remaining = _distinct(_lists(io, tuple(after.snapshots.values()), after, missing_is_fine=False))
@@ -78,11 +78,10 @@ def manifests_of(
 
 
 def unreachable_files(io: FileIO, manifests: Manifests) -> Table:
-    """Return the live files (FILES, each place once) that no kept manifest has live.
+    """Return the live files (FILES, each once) that are live in no kept manifest.
 
-    `manifests.others` are among them where no kept manifest has them. Memory: the paths of the
-    unreachable manifests' live files (some 200 bytes each), and a million paths of kept ones at a
-    time.
+    Includes `manifests.others` that no kept manifest has. Memory: the paths of the unreachable
+    manifests' live files (about 200 bytes each), and a million paths of kept ones at a time.
     """
     places = Places()
     files = _distinct_files((manifests.others, *live_files(io, manifests.unreachable)))
@@ -97,13 +96,13 @@ def unreachable_files(io: FileIO, manifests: Manifests) -> Table:
 
 
 def with_keys(files: Table, places: Places) -> Table:
-    """Return files (FILES) with a column KEY: what tells their places apart."""
+    """Return files (FILES) with a column KEY, which identifies them."""
     chunks = [used_keys(chunk, places) for chunk in files.column("file_path").chunks]
     return files.append_column(KEY, pa.chunked_array(chunks, pa.string()))
 
 
 def live_files(io: FileIO, manifests: Table) -> Iterator[Table]:
-    """Yield the live files of manifests as tables of FILES, some manifests' at a time."""
+    """Yield the live files of manifests as tables of FILES, several manifests at a time."""
     for portion in manifests.to_batches(max_chunksize=EXPIRING.manifests_at_once):
         rows = portion.to_pylist()  # one row a manifest
         paths = [row["manifest_path"] for row in rows if _may_have_live_files(row)]
@@ -111,7 +110,7 @@ def live_files(io: FileIO, manifests: Table) -> Iterator[Table]:
 
 
 def statistics_paths(metadata: TableMetadata) -> frozenset[str]:
-    """Return where the table's statistics and partition statistics files are."""
+    """Return the paths of the table's statistics and partition statistics files."""
     files = (*metadata.statistics, *metadata.partition_statistics)
     return frozenset(str(file["statistics-path"]) for file in files)
 
@@ -123,7 +122,7 @@ def _may_have_live_files(row: dict[str, Any]) -> bool:
 def _lists(
     io: FileIO, snapshots: Sequence[Snapshot], metadata: TableMetadata, *, missing_is_fine: bool
 ) -> Iterator[Table]:
-    """Yield the distinct manifests of some snapshots at a time."""
+    """Yield the distinct manifests of several snapshots at a time."""
     for start in range(0, len(snapshots), EXPIRING.manifests_at_once):
         some = snapshots[start : start + EXPIRING.manifests_at_once]
         inline = [
@@ -145,7 +144,7 @@ def _lists(
 def _contents(
     io: FileIO, paths: Sequence[str], *, missing_is_fine: bool = False
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield locations and contents of files, read by some threads: stores take their time."""
+    """Yield locations and contents of files, read by several threads: stores are slow."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -184,7 +183,7 @@ def _first_of_each(table: Table, key: str, schema: Any) -> Table:
 
 
 def _portions(tables: Iterable[Table]) -> Iterator[Any]:
-    """Yield paths, about a million at a time: the set that is looked up in is built again each."""
+    """Yield paths, about a million at a time: each lookup builds its set again."""
     held: list[Any] = []
     count = 0
     for table in tables:

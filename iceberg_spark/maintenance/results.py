@@ -1,4 +1,4 @@
-"""What maintenance returns, counted as Java's procedures count."""
+"""The results of maintenance, counted as in Java's procedures."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from iceberg_spark.spec.manifest_file import ManifestFile
 
 @dataclass(frozen=True, slots=True)
 class ManifestRewrite:
-    """The manifests that were replaced, and those that hold their entries now."""
+    """The replaced manifests, and those that have their entries now."""
 
     rewritten_manifests: tuple[ManifestFile, ...] = field(default=(), repr=False)
     added_manifests: tuple[ManifestFile, ...] = field(default=(), repr=False)
 
     @property
     def rewritten_manifests_count(self) -> int:
-        """How many manifests were replaced."""
+        """The number of replaced manifests."""
         return len(self.rewritten_manifests)
 
     @property
     def added_manifests_count(self) -> int:
-        """How many manifests were written."""
+        """The number of written manifests."""
         return len(self.added_manifests)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The options of `rewrite_data_files`: Java's names, defaults and refusals, read into one value.
+"""The options of `rewrite_data_files`: Java's names, defaults and checks.
 
 Source: Java's SizeBasedFileRewritePlanner, BinPackRewriteFilePlanner, RewriteDataFilesSparkAction,
 SparkShufflingDataRewritePlanner, SparkShufflingFileRewriteRunner, SparkZOrderFileRewriteRunner.
@@ -36,7 +36,7 @@ _Z_ORDER = ("max-output-size", "var-length-contribution")
 
 
 class Strategy(StrEnum):
-    """How rows are laid out again, called as Java's runners call themselves."""
+    """How rows are arranged, named like Java's runners."""
 
     BIN_PACK = "BIN-PACK"
     SORT = "SORT"
@@ -48,7 +48,7 @@ VALID_OPTIONS: Mapping[Strategy, tuple[str, ...]] = {
     Strategy.SORT: (*_EVERY, *_SHUFFLING),
     Strategy.Z_ORDER: (*_EVERY, *_SHUFFLING, *_Z_ORDER),
 }
-"""Which options each strategy takes."""
+"""The options of each strategy."""
 
 
 class JobOrder(StrEnum):
@@ -68,7 +68,7 @@ class FileSizes:
     target: int
     least: int
     most: int
-    factor: float = 1.0  # `compression-factor`, by which input is thought larger
+    factor: float = 1.0  # `compression-factor`: estimates the input as larger
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class GroupOptions:
 
 @dataclass(frozen=True, slots=True)
 class RewriteOptions:
-    """All that a rewrite was asked for, besides the strategy and the files."""
+    """All options of a rewrite, without the strategy and the files."""
 
     groups: GroupOptions
     output_spec_id: int
@@ -106,10 +106,11 @@ class RewriteOptions:
 def rewrite_options(
     options: Mapping[str, object], strategy: Strategy, metadata: TableMetadata
 ) -> RewriteOptions:
-    """Read the options of a rewrite; keys are taken in any case, values as text or as they are.
+    """Parse the options of a rewrite; keys in any case, values as text or as Python values.
 
-    Raises InvalidOptionError for an option that the strategy does not take, naming the nearest one
-    that it does, and for values that Java refuses.
+    Raises:
+        InvalidOptionError: the strategy does not support an option (the message names the nearest
+            one), or Java refuses a value.
     """
     texts = {key: _text(value) for key, value in options.items()}
     values = known_options(texts, VALID_OPTIONS[strategy], ())

@@ -1,7 +1,7 @@
-"""Minor compaction: which deletes are rewritten, by position and of one data file each.
+"""Minor compaction: rewrites deletes as positions of one data file each.
 
-Planning is columns and values of delete files, some 500 bytes each; the work is one task for each
-data file, done by this process or spread over Spark's.
+Planning uses columns and values of delete files, about 500 bytes each. The work is one task for
+each data file, in this process or on Spark.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from iceberg_spark.write.position_delete_writer import write_positions
 
 @dataclass(frozen=True, slots=True)
 class DeleteRewrite:
-    """What a rewrite of delete files did: how many went, and how many came with how many rows."""
+    """The result of a rewrite of delete files: replaced files, and new files with their rows."""
 
     removed_delete_files: int = 0
     added_delete_files: int = 0
@@ -55,17 +55,17 @@ class DeleteRewrite:
 
     @property
     def rewritten_delete_files_count(self) -> int:
-        """How many delete files were replaced or removed, as Java's procedure calls it."""
+        """The number of replaced or removed delete files, named as in Java's procedure."""
         return self.removed_delete_files
 
     @property
     def added_delete_files_count(self) -> int:
-        """How many delete files were written, as Java's procedure calls it."""
+        """The number of written delete files, named as in Java's procedure."""
         return self.added_delete_files
 
     @classmethod
     def total(cls, parts: Iterable[DeleteRewrite]) -> DeleteRewrite:
-        """Return what several commits did together."""
+        """Return the sum of several commits."""
         every = [astuple(part) for part in parts]
         return cls(*map(sum, zip(*every, strict=True))) if every else cls()
 
@@ -81,7 +81,7 @@ class DeleteRewrite:
 
 @dataclass(frozen=True, slots=True)
 class DeleteWork:
-    """What every task of a rewrite shares; pickled once."""
+    """What all tasks of a rewrite share; pickled once."""
 
     scan: ScanContext
     write: WriteContext
@@ -89,20 +89,22 @@ class DeleteWork:
     """Whether the positions of a partition's data files go to one position delete file."""
 
     def shares(self, tasks: Sequence[FileScanTask], most: int) -> list[tuple[FileScanTask, ...]]:
-        """Return which tasks are done one after the other: a partition's, or so many shares."""
+        """Return the groups of tasks that run in sequence: by partition, or of equal number."""
         if self.together:
             return _by_partition(tasks)
         count = min(len(tasks), most)
         return [tuple(tasks[first::count]) for first in range(count)]
 
     def rewrite(self, io: FileIO, tasks: Iterable[FileScanTask], task_id: TaskId) -> NewDeletes:
-        """Write the deletes of tasks' data files, those without any left out.
+        """Write the deletes of tasks' data files, except those without any.
 
-        Position delete files are one for each data file. With equality deletes among a task's
-        deletes its file holds the rows that these delete and position deletes don't; else all its
-        positions. Deletion vectors come all in one file, and each has all positions: it replaces
-        the deletes by position that were of its data file only, where it has others than these.
-        Holds some 16 bytes a deleted row of one data file at the worst.
+        - Position delete files are one for each data file. If equality deletes are among a task's
+          deletes, its file has the rows that these delete and position deletes do not; otherwise
+          all positions.
+        - Deletion vectors are all in one file, and each has all positions. It replaces the position
+          deletes that were of its data file only, if it has other positions than these.
+
+        Holds about 16 bytes for each deleted row of one data file.
         """
         if writes_vectors(self.write):
             return self._vectors(io, tasks, task_id)
@@ -169,7 +171,7 @@ class DeleteWork:
 
 @dataclass(frozen=True, slots=True)
 class DeletePlan:
-    """A planned rewrite: the tasks that write, and the delete files that go."""
+    """A planned rewrite: the tasks that write, and the delete files to remove."""
 
     work: DeleteWork
     tasks: tuple[FileScanTask, ...]
@@ -177,7 +179,7 @@ class DeletePlan:
     snapshot_id: int | None
 
     def result(self, new: NewDeletes) -> DeleteRewrite:
-        """Count what was done; each deletion vector counts as a file."""
+        """Return the counts; each deletion vector counts as a file."""
         rows = sum(file.record_count for file in new.written)
         removed = len(self.removed) + len(new.replaced)
         gone = (*(entry.data_file for entry in self.removed), *new.replaced)
@@ -186,9 +188,9 @@ class DeletePlan:
         )
 
     def action(self, new: NewDeletes, branch: str | None) -> ReplaceDeletes:
-        """Return the change that puts the new files in place of the old.
+        """Return the action that replaces the old files by the new ones.
 
-        Rewritten positions take the highest data sequence number of the files that they replace,
+        Rewritten positions get the highest data sequence number of the files that they replace,
         converted ones the commit's own.
         """
         highest = {
@@ -223,9 +225,9 @@ def run_here(work: DeleteWork, tasks: Sequence[FileScanTask], io: FileIO) -> New
 
 
 def plan_conversion(metadata: TableMetadata, io: FileIO, branch: str | None) -> DeletePlan:
-    """Plan to turn all equality deletes of a branch's head into deletes by position.
+    """Plan to convert all equality deletes of a branch's head to position deletes.
 
-    Those that apply to no data file any more just go.
+    Those that apply to no data file are removed.
     """
     planned = planned_deletes(metadata, io, branch)
     equality = DataFileContent.EQUALITY_DELETES
@@ -235,11 +237,11 @@ def plan_conversion(metadata: TableMetadata, io: FileIO, branch: str | None) -> 
 
 
 def plan_position_rewrite(metadata: TableMetadata, io: FileIO, branch: str | None) -> DeletePlan:
-    """Plan to have one position delete file for each data file of a branch's head.
+    """Plan one position delete file for each data file of a branch's head.
 
-    Rewritten are data files with several, and delete files for several data files; those whose
-    data files are all gone are dropped. Equality deletes stay as they are. Where deletes are
-    deletion vectors, all position delete files become such.
+    Rewrites the deletes of data files with several, and delete files for several data files.
+    Removes those whose data files are all gone. Equality deletes stay unchanged. If deletes are
+    deletion vectors, all position delete files become vectors.
     """
     planned = planned_deletes(metadata, io, branch)
     by_path = {
@@ -262,10 +264,10 @@ def plan_position_rewrite(metadata: TableMetadata, io: FileIO, branch: str | Non
 
 
 def position_plan(planned: PlannedDeletes, removed: Sequence[ManifestEntry]) -> DeletePlan:
-    """Plan to replace these position delete files: what they delete of live data files stays so.
+    """Plan to replace these position delete files; live data files keep their deletes.
 
-    A deletion vector takes the place of all deletes by position of its data file, so it gets the
-    others' positions as well.
+    A deletion vector replaces all position deletes of its data file, so it gets the positions of
+    the others as well.
     """
     paths = {entry.data_file.file_path for entry in removed}
     all_positions = writes_vectors(planned.work.write)
@@ -282,7 +284,7 @@ def position_plan(planned: PlannedDeletes, removed: Sequence[ManifestEntry]) -> 
 
 
 def is_position_file(entry: ManifestEntry) -> bool:
-    """Return whether an entry is a position delete file, no deletion vector."""
+    """Return whether an entry is a position delete file and not a deletion vector."""
     file = entry.data_file
     return file.content is DataFileContent.POSITION_DELETES and not file.is_vector
 
@@ -295,7 +297,7 @@ def _by_partition(tasks: Iterable[FileScanTask]) -> list[tuple[FileScanTask, ...
 
 
 def _bytes(file: DataFile) -> int:
-    """Return the bytes of a delete file; of a deletion vector, those in its file."""
+    """Return the bytes of a delete file, for a deletion vector those in its Puffin file."""
     return file.content_size_in_bytes or file.file_size_in_bytes
 
 

@@ -1,4 +1,4 @@
-"""The order in which a compaction lays rows: what they are compared by, and ranges of it."""
+"""The order of rows in a compaction: sort keys, and ranges of them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Longs: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """The order of a layout, over rows of any schema that has its columns."""
+    """The order of a layout, for rows of any schema with its columns."""
 
     layout: Layout
     options: RewriteOptions
 
     @property
     def sources(self) -> tuple[int, ...]:
-        """The field ids of the columns that rows are compared by."""
+        """The field ids of the columns that decide the order."""
         if self.layout.strategy is Strategy.Z_ORDER:
             return self.layout.z_columns
         fields = self.layout.order.fields
@@ -37,13 +37,13 @@ class RowOrder:
         )
 
     def keys(self, rows: pa.Table, schema: Schema) -> pa.Table:
-        """Return what rows are compared by; without a column where all are alike."""
+        """Return the sort keys of rows, without columns whose values are all equal."""
         if self.layout.strategy is Strategy.Z_ORDER:
             return z_keys(rows, schema, self.layout.z_columns, self.options)
         return sort_keys(rows, self.layout.order, schema)
 
     def places(self, keys: pa.Table) -> Longs:
-        """Return where rows are, in their order; equal ones keep theirs."""
+        """Return the positions of rows in sorted order; stable."""
         if self.layout.strategy is Strategy.Z_ORDER:
             indices = z_places(keys)
         else:
@@ -52,7 +52,7 @@ class RowOrder:
         return places
 
     def sorted(self, rows: pa.Table, schema: Schema) -> pa.Table:
-        """Return rows in their order; equal ones keep theirs."""
+        """Return rows in sorted order; stable."""
         keys = self.keys(rows, schema)
         if not keys.num_columns:
             return rows
@@ -61,10 +61,10 @@ class RowOrder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderRanges:
-    """Neighbouring ranges of an order, numbered: around each bound those equal to it are one.
+    """Consecutive ranges of an order, numbered; the keys equal to a bound are a range.
 
-    `bounds` are keys in their order, which may repeat; `files` is the number of the file that each
-    range is for, ascending; of `equal` ones all rows have the same keys.
+    `bounds` are sorted keys, which may repeat. `files` is the file number of each range, ascending.
+    All rows of a range of `equal` have the same keys.
     """
 
     order: RowOrder
@@ -73,9 +73,9 @@ class OrderRanges:
     equal: npt.NDArray[np.bool_]
 
     def cut(self, keys: pa.Table) -> tuple[Longs, Longs]:
-        """Return where rows are, in their order, and where there each range but the first begins.
+        """Return the sorted positions of rows, and where each range but the first begins in them.
 
-        Bounds are sorted with the rows, once before and once after those that are equal to them.
+        Sorts the bounds with the rows, once before and once after the rows that are equal to them.
         """
         around = pa.concat_tables([self.bounds, keys, self.bounds]).combine_chunks()
         places = self.order.places(around) - len(self.bounds)
@@ -85,9 +85,9 @@ class OrderRanges:
 
 
 def order_ranges(order: RowOrder, sample: pa.Table, files: int, ranges: int) -> OrderRanges:
-    """Cut an order to about so many ranges with as many rows, given the keys of a sample of them.
+    """Cut an order to about a number of ranges with equally many rows, from a sample of keys.
 
-    Ranges of values that come often are fewer. Files get neighbouring ranges, of as many rows.
+    Frequent values make fewer ranges. Each file gets consecutive ranges, with equally many rows.
     """
     count = sample.num_rows
     bounds_at = np.arange(1, ranges) * count // ranges if count else np.zeros(0, np.int64)

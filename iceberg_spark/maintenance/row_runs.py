@@ -1,4 +1,4 @@
-"""Which row of which file became which row of a new one, as runs of neighbouring rows."""
+"""Which row of which file became which row of a new one, as runs of consecutive rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Longs: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowRuns:
-    """Rows of one data file in the order they were written: runs of positions, ascending.
+    """Rows of one data file in the order of writing: runs of positions, ascending.
 
-    `starts` and `lengths` are the runs that were kept; `first` is how many rows the same task had
-    written before. 16 bytes a run: a run ends where a row was deleted.
+    `starts` and `lengths` are the runs of kept rows. `first` is the number of rows that the same
+    task wrote before. 16 bytes a run: a run ends at each deleted row.
     """
 
     file_path: str
@@ -30,7 +30,7 @@ class RowRuns:
     lengths: Longs
 
     def numbers_of(self, positions: Longs) -> Longs:
-        """Return the numbers, in the task's rows, of those of the positions that were kept."""
+        """Return the numbers of kept positions among the task's rows."""
         run = np.searchsorted(self.starts, positions, side="right") - 1
         inside = run >= 0
         into = positions - self.starts[run]
@@ -41,7 +41,7 @@ class RowRuns:
 
 
 class RunRecorder:
-    """Takes the positions off batches that pass, and keeps them as runs."""
+    """Removes the positions from batches and records them as runs."""
 
     __slots__ = ("_lengths", "_path", "_rows", "_starts", "runs")
 
@@ -73,15 +73,15 @@ class RunRecorder:
 
 
 def _joined(starts: Longs, lengths: Longs) -> tuple[Longs, Longs]:
-    """Join runs that follow one another."""
+    """Join consecutive runs."""
     begins = np.flatnonzero(np.r_[True, starts[1:] != starts[:-1] + lengths[:-1]])
     return starts[begins], np.add.reduceat(lengths, begins)
 
 
 def positions_in(numbers: Longs, files: Iterable[tuple[str, int]]) -> Mapping[str, PositionSet]:
-    """Return where rows of a task are, given their numbers: positions in its files, by path.
+    """Return the positions of a task's rows in its files, by path, given their numbers.
 
-    `files` are the paths and numbers of rows in the order in which the task wrote them.
+    `files` are the paths and row counts in the order in which the task wrote them.
     """
     by_path: dict[str, PositionSet] = {}
     first = 0

@@ -1,6 +1,6 @@
-"""A table's metadata rewritten for another place, and the list of what is to be copied there.
+"""A table's metadata rewritten for another location, and the list of files to copy there.
 
-Source: Java's RewriteTablePathSparkAction. Nothing of the table changes: rewritten files go to a
+Source: Java's RewriteTablePathSparkAction. The table does not change: rewritten files go to a
 staging folder. Manifests are written before the lists that name them, so that lengths are right.
 """
 
@@ -49,7 +49,7 @@ _FILE_LIST = "file-list"
 
 @dataclass(frozen=True, slots=True)
 class PathRewrite:
-    """What is asked for; versions are names of metadata files, the start exclusive."""
+    """The arguments; versions are names of metadata files, the start is exclusive."""
 
     move: Move
     start_version: str | None = None
@@ -60,8 +60,10 @@ class PathRewrite:
 
 @dataclass(frozen=True, slots=True)
 class RewrittenPaths:
-    """Where things are, as Java's procedure says it: the newest metadata file's name, the list of
-    pairs (source,target) to copy, one a line.
+    """The result, as in Java's procedure.
+
+    It has the newest metadata file's name, and the list of pairs (source,target) to copy, one per
+    line.
     """
 
     latest_version: str
@@ -74,14 +76,18 @@ class RewrittenPaths:
 def rewrite_table_path(catalog: Catalog, identifier: str, request: PathRewrite) -> RewrittenPaths:
     """Rewrite a table's metadata and position deletes into a staging folder.
 
-    Memory: the entries of one manifest, and 200 bytes a file that is to be copied. Raises
-    InvalidInputError for versions that the table's log does not have, ValidationException for
-    paths outside the source prefix, NoSuchFileError; what was staged is removed then.
+    Memory: the entries of one manifest, and 200 bytes for each file to copy. On an error, removes
+    what was staged.
+
+    Raises:
+        InvalidInputError: the table's log lacks a version.
+        ValidationException: a path is outside the source prefix.
+        NoSuchFileError: a file does not exist.
     """
     table = catalog.load(identifier)
     work = _Rewriting.of(table, request)
     existing = next(iter(table.io.list(work.staging)), None) if request.staging_location else None
-    if existing is not None:  # what is there would be overwritten, and removed where this fails
+    if existing is not None:  # existing files would be overwritten, and removed on failure
         raise InvalidInputError(
             f"The staging folder {work.staging} has files, as {existing.path}: give another one"
         )
@@ -119,7 +125,7 @@ class _Rewriting:
         return cls(io, request.move, staging, end, metadata, start, before, lists_files)
 
     def execute(self) -> RewrittenPaths:
-        """Write all that is to be staged."""
+        """Write all staged files."""
         new = {number for number in self._versions() if number not in self.before}
         snapshots = [item for number, item in self.metadata.snapshots.items() if number in new]
         listed = {item.snapshot_id: self._list(item) for item in snapshots}
@@ -167,7 +173,7 @@ class _Rewriting:
             out.write(data)
 
     def _staged(self, path: str) -> str:
-        """Return where a rewritten file goes, and note that it is to be copied from there."""
+        """Return the staged path of a rewritten file, and add it to the files to copy."""
         where = self.move.staged(path, self.staging)
         self.staged.append(where)
         self.copies.add((where, self.move.path(path)))
@@ -183,7 +189,7 @@ class _Rewriting:
         return [self._counted(manifest) for manifest in listed]
 
     def _counted(self, manifest: ManifestFile) -> ManifestFile:
-        """Return a manifest with the counts that a list of version 1 may have left out."""
+        """Return a manifest with the counts that a list of version 1 may lack."""
         has_all = manifest.deleted_rows_count is not None
         if has_all or not self.metadata.rules.has_sequence_numbers:
             return manifest
@@ -191,7 +197,7 @@ class _Rewriting:
         return counted(self.io, manifest, spec, self.metadata)
 
     def _deletes(self, manifests: Iterable[ManifestFile]) -> dict[str, int]:
-        """Rewrite the delete files that name data files; return their new sizes by old path."""
+        """Rewrite the delete files that refer to data files; return new sizes by old path."""
         named: dict[str, DeleteFile] = {}
         for manifest in manifests:
             if manifest.content is ManifestContent.DELETES:
@@ -226,9 +232,9 @@ class _Rewriting:
         return replace(manifest, manifest_path=path, manifest_length=written.manifest_length)
 
     def _copy_files(self, entries: Table, new: set[int], sizes: dict[str, int]) -> None:
-        """Note the live files; with a start, those that snapshots since then have added.
+        """Add the live files to copy; with a start, those that later snapshots have added.
 
-        What is rewritten comes from staging. Who added a file may be expired, and forgotten.
+        Rewritten files are copied from staging. The snapshot that added a file may have expired.
         """
         taken = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
         if self.start is not None:
@@ -270,7 +276,7 @@ def _usual_staging(newest: TableMetadata, io: FileIO) -> str:
 
 
 def _version(table: LoadedTable, name: str) -> str:
-    """Return the metadata file of a table that has a name. Raises InvalidInputError."""
+    """Return the table's metadata file of a name. Raises InvalidInputError."""
     log = [entry.metadata_file for entry in table.metadata.metadata_log]
     for path in (table.metadata_location, *reversed(log)):
         if location.name(path) == name:
@@ -283,7 +289,7 @@ def _version(table: LoadedTable, name: str) -> str:
 
 
 def _position_deletes(entries: Table, spec_id: int) -> Iterator[DeleteFile]:
-    """Yield the live delete files of a manifest that name data files."""
+    """Yield a manifest's live delete files that refer to data files."""
     columns = ("status", "content", "file_path", "file_format", "file_size_in_bytes",
                "record_count", "data_sequence_number")  # fmt: skip
     for row in entries.select(columns).to_pylist():

@@ -1,4 +1,4 @@
-"""Statistics of a snapshot as a Puffin file: how many distinct values each column has.
+"""Statistics of a snapshot as a Puffin file: the number of distinct values of each column.
 
 Source: Java's ComputeTableStatsSparkAction and NDVSketchUtil; puffin-spec, blob
 `apache-datasketches-theta-v1`.
@@ -34,8 +34,9 @@ NDV = "ndv"
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """Where the statistics are, None for a table without a snapshot; `ndv` has each column's
-    number of distinct values, nulls not counted, exact up to 4,096.
+    """The location of the statistics, None for a table without a snapshot.
+
+    `ndv` has each column's number of distinct values without nulls, exact up to 4,096.
     """
 
     statistics_file: str | None = None
@@ -51,8 +52,11 @@ def compute_table_stats(
 ) -> tuple[LoadedTable, TableStatistics]:
     """Count distinct values of a snapshot's columns and set the file as its statistics.
 
-    Raises NoSuchSnapshotError, InvalidSchemaError, InvalidInputError, ValidationException where
-    the snapshot expires meanwhile; the file is removed then.
+    Raises:
+        NoSuchSnapshotError: the snapshot does not exist.
+        InvalidSchemaError: a column does not exist.
+        InvalidInputError: a column is nested.
+        ValidationException: the snapshot expired before the commit; the file is removed.
     """
     metadata, io = table.metadata, table.io
     snapshot = metadata.branch_head() if snapshot_id is None else metadata.snapshot(snapshot_id)
@@ -88,7 +92,7 @@ def _blobs(plan: SketchPlan, sketches: Sketches, snapshot: Snapshot) -> Iterator
 
 
 def _described(file: PuffinFile, snapshot: Snapshot) -> dict[str, Any]:
-    """Return the file as table metadata has it (specification: "Table Statistics")."""
+    """Return the file's entry in table metadata (specification: "Table Statistics")."""
     return {
         "snapshot-id": snapshot.snapshot_id,
         "statistics-path": file.path,

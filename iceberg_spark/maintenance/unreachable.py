@@ -1,4 +1,4 @@
-"""What an expiry leaves behind, and which of it the table may delete."""
+"""Files that an expiry leaves behind, and which of them the table may delete."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from iceberg_spark.spec.snapshot import Snapshot
 Table: TypeAlias = Any  # pyarrow ships no types
 Column: TypeAlias = Any
 FindFiles: TypeAlias = Callable[[FileIO, Manifests], Iterable[Table]]
-"""From manifests to the files (tables of FILES) that only the unreachable ones hold."""
+"""Maps manifests to the files (tables of FILES) that only the unreachable ones have."""
 
 LEFT_FILES = pa.schema(
     [FILES.field(index).with_name(name) for index, name in enumerate(("file_path", "kind"))]
 )
-"""The columns of found files: where they are and what (`FileKind`)."""
+"""The columns of found files: location and kind (`FileKind`)."""
 
 
 class FileKind(IntEnum):
-    """Kinds of files in the order they are deleted; the first three are `DataFileContent`."""
+    """Kinds of files in the order of deletion; the first three are `DataFileContent`."""
 
     DATA = 0
     POSITION_DELETES = 1
@@ -53,10 +53,10 @@ class LeftFiles:
 def left_behind(
     io: FileIO, before: TableMetadata, after: LoadedTable, find: FindFiles
 ) -> Iterator[LeftFiles]:
-    """Yield what `before` reached and `after` doesn't, files before what names them.
+    """Yield the files that `before` reached and `after` does not, files before what refers to them.
 
-    So a deletion that breaks off leaves a trail. Whatever the table has under any spelling, as
-    any kind of file, stays; so do metadata files.
+    So an interrupted deletion can be continued. Files that the table has under any spelling and as
+    any kind of file stay, and so do metadata files.
     """
     gone = [
         snapshot
@@ -77,7 +77,7 @@ def left_behind(
 
 
 class _Parting:
-    """Tells the table's own files from others."""
+    """Separates the table's own files from others."""
 
     __slots__ = ("_places", "_used", "owned")
 
@@ -87,7 +87,7 @@ class _Parting:
         self.owned = OwnedFolders(io, table)
 
     def parted(self, files: Table) -> LeftFiles:
-        """Leave out what the table uses otherwise, and part its own from the others."""
+        """Leave out files in other use; separate the table's own from the others."""
         paths = _paths(files)
         used = pc.is_in(used_keys(paths, self._places), value_set=self._used)
         stay = pc.or_(used, pc.match_substring_regex(paths, POINTERS))
@@ -97,7 +97,7 @@ class _Parting:
 
 
 def _named(gone: Sequence[Snapshot], before: TableMetadata, manifests: Manifests) -> Table:
-    """Return the files that may go besides data and delete files, used otherwise or not."""
+    """Return the files to delete apart from data and delete files, in other use or not."""
     lists = {snapshot.manifest_list for snapshot in gone if snapshot.manifest_list}
     return pa.concat_tables(
         [
@@ -109,7 +109,7 @@ def _named(gone: Sequence[Snapshot], before: TableMetadata, manifests: Manifests
 
 
 def _used(after: LoadedTable, manifests: Manifests) -> Column:
-    """Return the locations of all that the table has, but for data and delete files."""
+    """Return the locations of all files of the table except data and delete files."""
     metadata = after.metadata
     lists = [
         snapshot.manifest_list for snapshot in metadata.snapshots.values() if snapshot.manifest_list

@@ -1,6 +1,6 @@
-"""What is worth doing for a table, and why, with what it costs: told from metadata and a listing.
+"""The maintenance that a table needs, with reasons and costs, from metadata and a listing.
 
-A healthy table's plan is empty: each part asks the planner of its action, by that one's own rules.
+The plan of a healthy table is empty: each part uses the planner of its action.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _MB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceItem:
-    """One thing that is worth doing: the method of `t.maintenance`, why, and what it costs.
+    """One item: the method of `t.maintenance`, the reason, and the cost.
 
-    `bytes` are read and written, `requests` are what a store of objects is asked, both about.
+    `bytes` are read and written; `requests` are sent to an object store. Both are approximate.
     """
 
     action: str
@@ -53,20 +53,20 @@ class MaintenanceItem:
 
 
 Look = Callable[[Catalog, LoadedTable], MaintenanceItem | None]
-"""From a table's newest version to what is worth doing, if anything is."""
+"""Maps a table's newest version to an item, if there is one."""
 
 
 def plan_upkeep(catalog: Catalog, table: LoadedTable) -> tuple[MaintenanceItem, ...]:
-    """Return what is worth doing, in the order in which it is best done.
+    """Return the maintenance that a table needs, in the best order.
 
-    Reads the manifests of the main branch, and lists the table's folder where it has at most
-    50,000 files. Raises StorageError, CorruptFileError.
+    Reads the manifests of the main branch, and lists the table's folder if it has at most 50,000
+    files. Raises StorageError, CorruptFileError.
     """
     return tuple(item for look in LOOKS if (item := look(catalog, table)) is not None)
 
 
 def old_snapshots(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
-    """Look for snapshots that the table's retention lets go."""
+    """Find snapshots that the table's retention expires."""
     metadata = table.metadata
     if not bool_property(metadata.properties, GC_ENABLED):
         return None
@@ -85,7 +85,7 @@ def old_snapshots(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
 
 
 def badly_made_files(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
-    """Look for data files that compaction would rewrite."""
+    """Find data files that compaction would rewrite."""
     metadata = table.metadata
     chosen_layout = layout(metadata, None, None)
     request = CompactionRequest(
@@ -109,7 +109,7 @@ def badly_made_files(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
 
 
 def equality_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
-    """Look for equality deletes: every scan reads their keys again."""
+    """Find equality deletes: every scan reads their keys again."""
     planned = planned_deletes(table.metadata, table.io, None)
     equality = DataFileContent.EQUALITY_DELETES
     files = sum(entry.data_file.content is equality for entry in planned.entries)
@@ -126,7 +126,7 @@ def equality_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
 
 
 def small_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
-    """Look for position delete files that would be brought together."""
+    """Find position delete files that a rewrite would merge."""
     plans = plan_position_groups(table.metadata, table.io, PositionRewrite({}))
     files = [entry.data_file for plan in plans for entry in plan.removed]
     if not files:
@@ -140,7 +140,7 @@ def small_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
 
 
 def dangling_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
-    """Look for delete files that apply to no data file."""
+    """Find delete files that apply to no data file."""
     planned = planned_deletes(table.metadata, table.io, None)
     gone = dangling(planned.tasks, planned.entries)
     if not gone:
@@ -150,7 +150,7 @@ def dangling_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
 
 
 def small_manifests(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
-    """Look for many more manifests than the table's size needs."""
+    """Find many more manifests than the table's size needs."""
     metadata = table.metadata
     head = metadata.branch_head()
     manifests = [] if head is None else list(read_manifest_list(table.io, head, metadata))
@@ -173,7 +173,7 @@ def small_manifests(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
 
 
 def orphans(catalog: Catalog, table: LoadedTable) -> MaintenanceItem | None:
-    """Look for files that nothing names, in a folder that is soon listed."""
+    """Find files that nothing refers to, in a folder that is quick to list."""
     head = table.metadata.branch_head()
     file_count = "0" if head is None else (head.summary or {}).get("total-data-files", "0")
     if not file_count.isdigit() or int(file_count) > UPKEEP.listed_files:
@@ -182,7 +182,7 @@ def orphans(catalog: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     try:
         result = remove_orphan_files(catalog, table.identifier, search, dry_run=True)
     except (ValidationException, InvalidInputError, UnsupportedError):
-        return None  # it can't be told what is one: nothing to offer
+        return None  # unclear what is an orphan: no item
     count = result.orphan_files_count
     if not count:
         return None
@@ -199,11 +199,11 @@ LOOKS: tuple[Look, ...] = (
     small_manifests,
     orphans,
 )
-"""What is looked for, in the order in which it is done: what goes first needs no care after."""
+"""The checks, in the order of the work: an earlier item can make later ones needless."""
 
 
 def one_by_one(catalog: Catalog, newest: Callable[[], LoadedTable]) -> Iterator[MaintenanceItem]:
-    """Yield what is worth doing, each told from the table as the one before has left it."""
+    """Yield the items one by one, each from the table as the item before has left it."""
     for look in LOOKS:
         item = look(catalog, newest())
         if item is not None:

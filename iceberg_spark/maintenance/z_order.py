@@ -30,10 +30,10 @@ PRIMITIVE_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class BitChunk:
-    """Neighbouring bits of some columns that become one word of the curve's value.
+    """Consecutive bits of the curve's value, from several columns, that become one word.
 
-    `columns` take turns, the first one first; of each `bits` bits from `first_bit` (0 is the
-    highest of the column) are taken. The word keeps its `bit_count` highest bits.
+    `columns` alternate, beginning with the first one. Of each, `bits` bits are taken from
+    `first_bit` on (0 is the column's highest bit). The word keeps its `bit_count` highest bits.
     """
 
     columns: tuple[int, ...]
@@ -45,7 +45,7 @@ class BitChunk:
 def bit_chunks(widths: Sequence[int], max_bytes: int) -> Iterator[BitChunk]:
     """Yield how columns of `widths` bytes are interleaved to words of at most 63 bits.
 
-    A column without bits left is passed over; the value has at most `max_bytes` bytes.
+    A column without bits left is skipped; the value has at most `max_bytes` bytes.
     """
     left = 8 * min(sum(widths), max_bytes)
     start = 0
@@ -64,7 +64,7 @@ def bit_chunks(widths: Sequence[int], max_bytes: int) -> Iterator[BitChunk]:
 
 
 def width_of(kind: t.IcebergType, options: RewriteOptions) -> int:
-    """Return how many bytes a column gives. Raises UnsupportedError for its type."""
+    """Return the number of bytes of a column. Raises UnsupportedError for its type."""
     if isinstance(kind, _TEXTS):
         return options.var_length_contribution
     if not isinstance(kind, Z_TYPES):
@@ -75,7 +75,7 @@ def width_of(kind: t.IcebergType, options: RewriteOptions) -> int:
 def z_keys(
     rows: pa.Table, schema: Schema, columns: Sequence[int], options: RewriteOptions
 ) -> pa.Table:
-    """Return the value of each row as numbers of eight bytes, a column each, the highest first."""
+    """Return the value of each row as columns of 64-bit integers, the highest first."""
     values = z_values(rows, schema, columns, options)
     total = values.dtype.itemsize
     words = -(-total // PRIMITIVE_BYTES)
@@ -86,14 +86,14 @@ def z_keys(
 
 
 def z_places(keys: pa.Table) -> pa.Array:
-    """Return the places of rows in the order of the curve; equal ones keep theirs."""
+    """Return the positions of rows in the order of the curve; stable."""
     return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
 
 
 def z_values(
     rows: pa.Table, schema: Schema, columns: Sequence[int], options: RewriteOptions
 ) -> npt.NDArray[np.void]:
-    """Return the value of each row, as bytes that compare as it does."""
+    """Return the value of each row as bytes with the same order."""
     kinds = [schema.find_type(field_id) for field_id in columns]
     widths = [width_of(kind, options) for kind in kinds]
     total = min(sum(widths), options.max_output_size)
@@ -118,7 +118,7 @@ def _interleaved(columns: Sequence[Bytes], total: int) -> Bytes:
 
 @cache
 def _spread_bytes(turns: int) -> tuple[Bytes, ...]:
-    """Return for each turn what becomes of each byte: as many as there are turns, gaps between."""
+    """Return each byte spread over several bytes, with gaps for the other columns' bits."""
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
     tables = []
     for turn in range(turns):
@@ -129,7 +129,7 @@ def _spread_bytes(turns: int) -> tuple[Bytes, ...]:
 
 
 def _ordered(column: pa.Array, kind: t.IcebergType, width: int) -> Bytes:
-    """Return a row of bytes for each value, in the order of the values; zeros for null."""
+    """Return bytes for each value that have the order of the values; zeros for null."""
     if isinstance(kind, _TEXTS):
         return _prefixes(column, width)
     words = _words(column, kind)
@@ -151,7 +151,7 @@ def _words(column: pa.Array, kind: t.IcebergType) -> npt.NDArray[np.uint64]:
 
 
 def float_words(column: pa.Array) -> npt.NDArray[np.uint64]:
-    """Return numbers that are ordered as doubles are, NaN last; 0 for null."""
+    """Return integers ordered like doubles, NaN last; 0 for null."""
     values = pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False)
     signed = np.where(np.isnan(values), np.nan, values).view(np.int64)
     words: npt.NDArray[np.uint64] = signed.view(np.uint64) ^ (
