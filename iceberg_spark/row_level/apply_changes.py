@@ -1,4 +1,4 @@
-"""Changes by key applied to a table by this process: read, decided, written."""
+"""Changes by key applied to a table by this process: read, decide, write."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ pl = LazyModule("polars")
 
 @dataclass(frozen=True, slots=True)
 class CdcChange:
-    """What changes by key do: to the rows, and to the ledger."""
+    """The effect of changes by key on the rows and on the ledger."""
 
     planned: PlannedChange
     notes: LedgerChange
 
     def verb(self, verb: RowVerb) -> RowVerb:
-        """Return the verb whose snapshot says that there is a ledger, where there is one."""
+        """Return the verb; if there is a ledger, its snapshot names it."""
         if self.notes.is_empty:
             return verb
         properties = {**(verb.snapshot_properties or {}), HAS_LEDGER: self.notes.ledger.branch}
@@ -50,14 +50,14 @@ class CdcChange:
 
 
 def decide(notes: Notes, events: Events, state: KeyState) -> Decision:
-    """Return what becomes of the keys of some changes."""
+    """Return the decision about the keys of some changes."""
     if notes.plan.history:
         return decide_history(notes.plan, events, state, notes)
     return decide_current(notes.plan, events, state, notes)
 
 
 def known_columns(plan: CdcPlan) -> tuple[NestedField, ...]:
-    """Return the columns of a table that have to be known of a key."""
+    """Return the columns of a table that the decision about a key needs."""
     if plan.history or plan.needs_values:
         return plan.schema.fields
     own = () if plan.sequence is None or plan.sequence in plan.keys else (plan.sequence,)
@@ -75,7 +75,7 @@ def wanted_keys(plan: CdcPlan, events: Events) -> Frame:
 def apply_here(
     verb: RowVerb, context: WriteContext, plan: CdcPlan, events: Events, ledger: Ledger
 ) -> CdcChange:
-    """Return the change that events make. Memory holds them, and the rows of their keys."""
+    """Return the change of the events. Memory holds them and the rows of their keys."""
     row_filter: Unbound | None = ranges_of(plan.schema, events.keys)
     target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
     scanned = ScannedKeys(
@@ -103,7 +103,7 @@ def apply_here(
 def with_truncation(
     notes_of_keys: pa.Table, truncated_at: Any | None, before: Any | None, notes: Notes
 ) -> pa.Table:
-    """Return rows of the ledger with that of a truncation, where it is a later one."""
+    """Return ledger rows with the row of a truncation, if it is later than the known one."""
     if truncated_at is None or (before is not None and before.as_py() >= truncated_at.as_py()):
         return notes_of_keys
     return pa.concat_tables([notes_of_keys, notes.truncation(truncated_at)])

@@ -1,7 +1,7 @@
-"""Changes applied to a table that holds the newest row of each key (type 1).
+"""Changes applied to a table with the newest row of each key (type 1).
 
-A change counts where it is later than all that is known of its key: the row's last change, a
-delete, a truncation. So it doesn't matter in which batch a change comes, nor how often.
+A change applies if it is later than everything known of its key: the row's last change, a delete, a
+truncation. So neither the batch of a change nor its repetition matters.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ pl = LazyModule("polars")
 
 
 def decide_current(plan: CdcPlan, events: Events, state: KeyState, ledger: Notes) -> Decision:
-    """Return what changes do to rows of which each key has one."""
+    """Return the effect of changes on rows that are unique by key."""
     rows = _known_rows(plan, state)
     last = _with_known(plan, _last(plan, events), rows, state)
     done = last.filter(_applies(plan, state))
@@ -53,7 +53,7 @@ def decide_current(plan: CdcPlan, events: Events, state: KeyState, ledger: Notes
 def _with_late(
     decision: Decision, filled: FilledRows, state: KeyState, places: pa.Array
 ) -> Decision:
-    """Return a decision with the rows that have values of other changes."""
+    """Return a decision with the rows that get values of late changes."""
     late = filled.places.to_numpy()
     return replace(
         decision,
@@ -77,7 +77,7 @@ def _last(plan: CdcPlan, events: Events) -> Frame:
 
 
 def _known_rows(plan: CdcPlan, state: KeyState) -> Frame:
-    """Return the table's rows: keys, `held` (their sequence), `row_numbers` (their place)."""
+    """Return the table's rows: keys, `held` (their sequence), `row_numbers` (their position)."""
     frame = key_frame(state.rows, plan.keys)
     kind = to_arrow_type(plan.sequence_type)
     if plan.sequence is None:
@@ -89,7 +89,7 @@ def _known_rows(plan: CdcPlan, state: KeyState) -> Frame:
 
 
 def _with_known(plan: CdcPlan, last: Frame, rows: Frame, state: KeyState) -> Frame:
-    """Add to each change the state of its key: `held`, `times`, `place`, `noted`."""
+    """Add the state of its key to each change: `held`, `times`, `place`, `noted`."""
     keys = key_columns(plan.keys)
     stored = rows.group_by(keys).agg(
         pl.col("held").max(), pl.len().alias("times"), pl.col("at").min().alias("place")
@@ -99,7 +99,7 @@ def _with_known(plan: CdcPlan, last: Frame, rows: Frame, state: KeyState) -> Fra
 
 
 def _noted(plan: CdcPlan, state: KeyState) -> Frame:
-    """Return the last change of each key that the ledger has."""
+    """Return the last change of each key in the ledger."""
     own = state.ledger.filter(pc.less(state.ledger.column(KIND), COLUMN))
     kind = to_arrow_type(plan.sequence_type)
     noted = series(own.column(SEQUENCE), kind).alias("noted")
@@ -108,7 +108,7 @@ def _noted(plan: CdcPlan, state: KeyState) -> Frame:
 
 
 def _with_held(plan: CdcPlan, rows: Frame, state: KeyState) -> Frame:
-    """Return rows with the sequence of their last change, which the ledger may have."""
+    """Return rows with the sequence of their last change, which may come from the ledger."""
     if plan.sequence is not None:
         return rows
     noted = _noted(plan, state).rename({"noted": "held"})
@@ -116,10 +116,10 @@ def _with_held(plan: CdcPlan, rows: Frame, state: KeyState) -> Frame:
 
 
 def _applies(plan: CdcPlan, state: KeyState) -> Any:
-    """Return the expression that says of a change whether it counts.
+    """Return the expression that selects the changes that apply.
 
-    A row that is older than a delete goes, even where the ledger has that delete: it was put
-    there by others.
+    A row older than a delete is removed even if the ledger has that delete: another writer added
+    the row since.
     """
     later = pl.col("held").is_null() | (pl.col("seq") > pl.col("held"))
     unknown = pl.col("noted").is_null() | (pl.col("seq") > pl.col("noted"))
@@ -132,7 +132,7 @@ def _applies(plan: CdcPlan, state: KeyState) -> Any:
 
 
 def _notes(plan: CdcPlan, events: Events, done: Frame, ledger: Notes) -> pa.Table:
-    """Return what the ledger has to know: deletes, and the sequences that no column holds."""
+    """Return the new ledger rows: deletes, and sequences that no column stores."""
     newer = pl.col("noted").is_null() | (pl.col("seq") > pl.col("noted"))
     noted = done.filter(newer if plan.sequence is None else newer & pl.col("delete")).sort("n")
     indices = pa.array(longs(noted, "n"))

@@ -1,4 +1,4 @@
-"""What is stored of some keys, and what changes do to it: values that engines carry."""
+"""The stored state of keys, and the effect of changes on it: values shared by both engines."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from iceberg_spark.spec.reserved import ROW_ID
 
 @dataclass(frozen=True, slots=True)
 class KeyState:
-    """What a table and its ledger hold of the keys of some changes.
+    """What a table and its ledger store for the keys of some changes.
 
-    `rows` are the table's: keys and sequence, of a history all columns; with row ids where rows
-    keep theirs. `ledger` has the ledger's columns, `truncated_at` is from there too.
+    `rows` are the table's: keys and sequence, for a history all columns, with row ids if the table
+    keeps them. `ledger` has the ledger's columns; `truncated_at` comes from the ledger too.
     """
 
     rows: pa.Table
@@ -26,10 +26,10 @@ class KeyState:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of the keys of some changes.
+    """The effect of some changes.
 
-    `gone` are rows of `KeyState.rows`, by their place; `rows` are written, with row ids where rows
-    keep theirs; `notes` go to the ledger. The counts are rows.
+    `gone` are rows of `KeyState.rows` to delete, by position. `rows` are to be written, with row
+    ids if the table keeps them. `notes` go to the ledger. The counts are rows.
     """
 
     gone: Longs
@@ -41,12 +41,12 @@ class Decision:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is to be done."""
+        """Whether nothing changes."""
         return not (len(self.gone) or self.rows.num_rows or self.notes.num_rows)
 
 
 def with_row_ids(rows: pa.Table, stored: pa.Table, indices: pa.Array) -> pa.Table:
-    """Return rows with the ids of known rows at places (NULL: a new one), where those have some."""
+    """Return rows with the ids of known rows at positions (NULL: a new row), if there are ids."""
     if ROW_ID.name not in stored.column_names:
         return rows
     return rows.append_column(ROW_ID.name, stored.column(ROW_ID.name).take(indices))

@@ -1,4 +1,4 @@
-"""Changes by key and sequence as they came: checked, and in the table's columns."""
+"""Changes by key and sequence as received: checked and cast to the table's columns."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _SEQUENCE_ID = 2_147_480_000
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Changes: a key, a sequence, and whether the key's row goes, for each.
+    """Changes: for each a key, a sequence, and whether it deletes the key's row.
 
-    `rows` are what the others make of it, and `row_of` says which of them is whose (-1: none).
-    Rows with a sequence below `truncated_at` are gone, whatever their key. `gaps` has the columns
-    that some rows left out, and of which rows.
+    `rows` are the rows of upserts; `row_of` maps a change to its row (-1: none). A truncation
+    deletes rows with a sequence below `truncated_at`, whatever their key. `gaps` maps columns to
+    the rows that leave them out.
     """
 
     keys: pa.Table
@@ -68,8 +68,9 @@ def read_events(
 ) -> Events:
     """Return the changes in rows that have `SEQUENCE` and `OPERATION` in addition to their columns.
 
-    Raises InvalidInputError for a key or a sequence that is NULL, for rows of one key and
-    sequence that differ, and for values that the table's columns can't hold.
+    Raises:
+        InvalidInputError: a key or a sequence is NULL, rows with equal key and sequence differ, or
+            a value does not fit the table's column.
     """
     options = AlignOptions(case_sensitive=case_sensitive)
     parts = [_part(plan, batch, options) for batch in batches if batch.num_rows]
@@ -132,14 +133,14 @@ def _part(plan: CdcPlan, batch: pa.RecordBatch, options: AlignOptions) -> Events
 
 
 def has_left_out(names: Collection[str], columns: Collection[str]) -> bool:
-    """Return whether rows say which values the source left out; no column of the table does."""
+    """Return whether rows have the column that lists the values which the source left out."""
     return UNAVAILABLE in names and UNAVAILABLE not in columns
 
 
 def _gaps(
     plan: CdcPlan, own: pa.Table, left_out: pa.ChunkedArray, *, case_sensitive: bool
 ) -> Mapping[str, Mask]:
-    """Return the columns of the table that rows left out, and of which rows."""
+    """Return the columns of the table that rows leave out, and these rows."""
     lists = left_out.combine_chunks()
     lists = lists.cast(pa.list_(pa.string()))
     names, rows = pc.list_flatten(lists), pc.list_parent_indices(lists).to_numpy()
@@ -200,7 +201,7 @@ def _keys(plan: CdcPlan, own: pa.Table, options: AlignOptions) -> pa.Table:
 
 
 def _rows(plan: CdcPlan, own: pa.Table, gaps: Collection[str], options: AlignOptions) -> pa.Table:
-    """Return rows in the table's columns; those with gaps may be NULL though they are required."""
+    """Return rows in the table's columns; those with gaps may be NULL in required columns."""
     schema = Schema(
         *(replace(f, required=False) if f.name in gaps else f for f in plan.schema.fields)
     )
@@ -210,14 +211,14 @@ def _rows(plan: CdcPlan, own: pa.Table, gaps: Collection[str], options: AlignOpt
 
 
 def after_truncation(events: Events, truncated_at: Any | None) -> Events:
-    """Leave out what came before a truncation."""
+    """Leave out the events before a truncation."""
     if truncated_at is None:
         return events
     return taken(events, pc.greater_equal(events.sequence, truncated_at), truncated_at)
 
 
 def taken(events: Events, mask: pa.Array, truncated_at: Any = None) -> Events:
-    """Return the events of a mask; their rows stay where they are."""
+    """Return the events of a mask; their rows keep their positions."""
     chosen = mask.to_numpy(zero_copy_only=False)
     return Events(
         events.keys.filter(mask),
@@ -242,7 +243,7 @@ def event_frame(plan: CdcPlan, events: Events) -> Any:
 
 
 def _check_ties(plan: CdcPlan, events: Events) -> None:
-    """Refuse changes of one key that have one sequence and differ: nobody knows which is later."""
+    """Refuse different changes with the same key and sequence: their order is unknown."""
     if not len(events):
         return
     by = [*key_columns(plan.keys), "seq"]

@@ -1,4 +1,4 @@
-"""Keys and sequences as Polars columns, in which equal ones are equal and later ones greater."""
+"""Keys and sequences as Polars columns, comparable by their bits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Longs = npt.NDArray[np.int64]
 
 
 def key_columns(fields: Sequence[NestedField]) -> list[str]:
-    """Return what `key_frame` calls the columns."""
+    """Return the names of the columns of `key_frame`."""
     return [str(index) for index in range(len(fields))]
 
 

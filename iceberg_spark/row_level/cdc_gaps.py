@@ -1,9 +1,9 @@
-"""Values that the source left out of an upsert: those that the row had before stay (type 1).
+"""Values that the source left out of an upsert: the row keeps its earlier values (type 1).
 
-A column that an upsert left out has its value from the latest change before it that has one: from
-this batch, or from the stored row. The ledger notes the sequence of that change, so that a change
-that comes late still counts for the column, though the row is of a newer change. An example, with
-`b` left out at 30:
+A column that an upsert leaves out gets the value of the latest earlier change that has one: from
+this batch, or from the stored row. The ledger records the sequence of that change. So a late change
+still applies to the column, although the row is of a newer change. An example, with `b` left out at
+30:
 
     insert 10 (a=1, b=x), update 30 (a=3)     row (3, x); the ledger has: b is of 10
     update 20 (a=2, b=y), late                row (3, y); the ledger has: b is of 20
@@ -34,8 +34,8 @@ pl = LazyModule("polars")
 class FilledRows:
     """Rows with the values that were left out.
 
-    `written` are those of the upserts. `late` are stored rows, at `places`, that a late change
-    gives other values. `notes` go to the ledger.
+    `written` are the rows of the upserts. `late` are stored rows, at `places`, that get other
+    values from a late change. `notes` go to the ledger.
     """
 
     written: pa.Table
@@ -45,7 +45,7 @@ class FilledRows:
 
 
 def has_gaps(events: Events, ledger: pa.Table) -> bool:
-    """Return whether changes left out values, or earlier ones of their keys did."""
+    """Return whether changes, or earlier changes of their keys, left out values."""
     noted = pc.greater_equal(ledger.column(KIND), COLUMN)
     return bool(events.gaps) or bool(pc.any(noted, min_count=0).as_py())
 
@@ -53,10 +53,10 @@ def has_gaps(events: Events, ledger: pa.Table) -> bool:
 def fill_gaps(
     plan: CdcPlan, events: Events, state: KeyState, upserts: Frame, stays: Frame, ledger: Notes
 ) -> FilledRows:
-    """Return the rows of upserts, and of late changes to rows that stay, with all their values.
+    """Return the rows of upserts, and of late changes to rows that stay, with all values.
 
-    `upserts` are the changes that count, in the order of the rows to write; `stays` are the other
-    keys' rows: key, `held`, `at`. Raises InvalidInputError for a value that nobody has.
+    `upserts` are the changes that apply, in the order of the rows to write. `stays` are the rows of
+    other keys: key, `held`, `at`. Raises InvalidInputError if a value is known nowhere.
     """
     filler = _Filler(plan, events, state, ledger)
     count = state.rows.num_rows
@@ -81,7 +81,7 @@ def fill_gaps(
 
 
 class _Filler:
-    """Finds for each column and row the latest value up to the row's own sequence."""
+    """Finds the latest value, up to the row's sequence, of each column and row."""
 
     def __init__(self, plan: CdcPlan, events: Events, state: KeyState, ledger: Notes) -> None:
         self._plan, self._events, self._state, self._ledger = plan, events, state, ledger
@@ -94,7 +94,7 @@ class _Filler:
         )
 
     def fill(self, targets: Frame, written: int) -> FilledRows:
-        """Return the rows of targets, of which the first `written` are those of upserts."""
+        """Return the rows of targets; the first `written` of them are those of upserts."""
         plan, state = self._plan, self._state
         stored = state.rows.select([field.name for field in plan.schema.fields])
         rows = longs(targets, "row")
@@ -125,9 +125,9 @@ class _Filler:
         )
 
     def _chosen(self, name: str, number: int, targets: Frame) -> Frame:
-        """Return for targets with a gap in a column: `value`, its `since`, and `noted` if any.
+        """Return `value`, its `since`, and `noted` if any, for targets with a gap in a column.
 
-        `value` counts the stored rows and then those of the events.
+        `value` counts the stored rows first, then those of the events.
         """
         own = self._noted.filter(pl.col("kind") == COLUMN + number)
         own = own.group_by(self.keys).agg(pl.col("noted").max())
@@ -154,7 +154,7 @@ class _Filler:
         return chosen
 
     def _candidates(self, noted: Frame, gap_rows: Frame) -> Frame:
-        """Return where a column's values are: `since` when, -1 for none after a delete."""
+        """Return the positions of a column's values with `since`; -1 for none after a delete."""
         names = [*self.keys, "since", "value", "rank"]
         count = self._state.rows.num_rows
         stored = self._stored().join(noted, on=self.keys, how="left")
@@ -205,7 +205,7 @@ class _Filler:
             )
 
     def _notes(self, number: int, chosen: Frame) -> pa.Table:
-        """Return what the ledger has to know: which columns are of another change than the row."""
+        """Return the new ledger rows: the columns that are of another change than the row."""
         since = pl.col("since")
         is_other = pl.col("noted").is_null() & (since < pl.col("until"))
         is_newer = pl.col("noted").is_not_null() & (since > pl.col("noted"))
@@ -216,13 +216,13 @@ class _Filler:
         return self._ledger.note(self._keys().take(indices), sequence, kinds)
 
     def _keys(self) -> pa.Table:
-        """Return the keys of the stored rows and then those of the events."""
+        """Return the keys of the stored rows, then those of the events."""
         names = list(self._plan.key_names)
         keys = self._events.keys
         return pa.concat_tables([self._state.rows.select(names).cast(keys.schema), keys])
 
 
 def _taken(stored: Any, new: Any, places: Any) -> pa.Array:
-    """Return values of two columns by their places: the stored ones come first."""
+    """Return values of two columns by position; the stored ones come first."""
     pool = pa.concat_arrays([flat(stored).cast(flat(new).type), flat(new)])
     return pool.take(pa.array(places))

@@ -1,9 +1,9 @@
-"""Changes applied to a table that keeps what each key's row was from when to when (type 2).
+"""Changes applied to a table with all rows of each key over time (type 2).
 
-The rows of a key, with what the ledger has of it, are the changes that made them. Those that come
-are put among them by their sequence, and the rows are created again: so it doesn't matter in which
-batch a change comes, nor how often. Upserts that change nothing make no row, and deletes that end
-none: both are for the ledger to know, as a change that comes late may fall before them.
+The rows of a key and its ledger rows are the changes that produced them. New changes are inserted
+by their sequence, and the rows are computed again. So neither the batch of a change nor its
+repetition matters. Upserts that change nothing produce no row, and deletes may end none. The ledger
+records both, since a late change may fall before them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ROW, _END, _NOTED_DELETE, _NOTED_SAME, _NEW = range(5)
 
 
 def decide_history(plan: CdcPlan, events: Events, state: KeyState, ledger: Notes) -> Decision:
-    """Return what changes do to a history."""
+    """Return the effect of changes on a history."""
     columns = to_arrow(plan.schema).names
     stored = state.rows.select(columns)
     every = pa.concat_tables([stored.cast(to_arrow(plan.schema)), events.rows]).combine_chunks()
@@ -53,8 +53,8 @@ def decide_history(plan: CdcPlan, events: Events, state: KeyState, ledger: Notes
 def _timeline(plan: CdcPlan, events: Events, state: KeyState) -> Frame:
     """Return all changes of the keys in order: keys, `seq`, `source`, `delete`, `row`, `until`.
 
-    `row` is the place of the values among the known rows and then the new ones, -1 for deletes;
-    `key_at` that of the key among the known rows and then the events.
+    `row` is the position of the values among the known rows and then the new ones, -1 for deletes.
+    `key_at` is the position of the key among the known rows and then the events.
     """
     keys, kind = key_columns(plan.keys), to_arrow_type(plan.sequence_type)
     count = state.rows.num_rows
@@ -91,9 +91,9 @@ def _timeline(plan: CdcPlan, events: Events, state: KeyState) -> Frame:
 
 
 def _refuse_same_starts(plan: CdcPlan, rows: Frame) -> None:
-    """Refuse stored rows of a key of which none is later: all but one would go.
+    """Raise InvalidInputError for stored rows of a key with the same start: all but one would go.
 
-    Rows of before the table was a history have no start. Raises InvalidInputError.
+    Rows from before the table was a history have no start.
     """
     names = [*key_columns(plan.keys), "seq"]
     same = rows.filter(rows.select(names).is_duplicated())
@@ -107,7 +107,7 @@ def _refuse_same_starts(plan: CdcPlan, rows: Frame) -> None:
 
 
 def _noted(plan: CdcPlan, state: KeyState, starts: Frame) -> Frame:
-    """Return what the ledger has of the keys; upserts with the values that their row has."""
+    """Return the ledger rows of the keys; upserts with the values of their row."""
     keys, kind = key_columns(plan.keys), to_arrow_type(plan.sequence_type)
     notes = key_frame(state.ledger, plan.keys).with_columns(
         series(state.ledger.column(SEQUENCE), kind).alias("seq"),
@@ -136,7 +136,7 @@ def _noted(plan: CdcPlan, state: KeyState, starts: Frame) -> Frame:
 
 
 def _with_ends(plan: CdcPlan, line: Frame, every: pa.Table) -> Frame:
-    """Say of each change whether it begins something (`heads`), and when that ends (`end`)."""
+    """Add whether each change begins a row (`heads`), and when that row ends (`end`)."""
     keys = key_columns(plan.keys)
     line = line.with_columns(pl.Series("goes_on", _goes_on(plan, line, every)))
     heads = line.filter(~pl.col("goes_on"))
@@ -151,7 +151,7 @@ def _with_ends(plan: CdcPlan, line: Frame, every: pa.Table) -> Frame:
 
 
 def _goes_on(plan: CdcPlan, line: Frame, every: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return which upserts have the values of the upsert right before them."""
+    """Return which upserts have the values of the upsert before them."""
     keys = key_columns(plan.keys)
     before = line.select(
         pl.col("row").shift(1).over(keys).fill_null(-1).alias("before"), pl.col("row")
@@ -195,7 +195,7 @@ def _set(rows: pa.Table, name: str, values: Any) -> pa.Table:
 
 
 def _notes(plan: CdcPlan, line: Frame, keys: pa.Table, ledger: Notes) -> pa.Table:
-    """Return the changes that no row shows and that the ledger does not have yet."""
+    """Return the changes that no row shows and that the ledger lacks."""
     deletes = pl.col("delete") & ~pl.col("ends_row") & (pl.col("source") != _NOTED_DELETE)
     same = pl.col("goes_on") & (pl.col("source") != _NOTED_SAME)
     noted = line.filter(deletes | same)

@@ -1,10 +1,10 @@
-"""The ledger of changes by key: facts that a table's rows can't hold, in a separate branch.
+"""The ledger of changes by key: facts that a table's rows cannot store, in a separate branch.
 
-Rows say which change of their key was the last one, and histories say even more; but not that a
-row was deleted, and when. That is what the ledger knows: a row for each such change, with the key
-and the sequence. It is a branch of the same table (`__cdc_<branch>`), so that it lands in the same
-commit, and expiry and orphan removal of every engine keep its files. Each of its snapshots names
-the snapshot of the data that it belongs to: a rollback, a branch or a tag has its own ledger.
+Rows show the last change of their key, and histories even more, but not that a row was deleted, and
+when. The ledger has a row for each such change, with the key and the sequence. It is a branch of
+the same table (`__cdc_<branch>`), so it is committed together with the data, and expiry and orphan
+removal of every engine keep its files. Each of its snapshots names the snapshot of the data that it
+belongs to: a rollback, a branch or a tag has its own ledger.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _PLACES = ("write.data.path", "write.object-storage.")
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """A table's ledger as it was when a change was planned.
+    """A table's ledger at the time when a change is planned.
 
-    `snapshot` is the one that goes with the data, None where nothing was noted yet, and `head`
-    the committed one of the ledger's branch, which may be newer after a rollback.
+    `snapshot` belongs to the data, None if the ledger is empty. `head` is the committed head of the
+    ledger's branch, which may be newer after a rollback.
     """
 
     metadata: TableMetadata
@@ -64,7 +64,7 @@ class Ledger:
 
     @property
     def schema(self) -> Schema:
-        """The columns of the ledger: the key's, optional, and our own."""
+        """The columns of the ledger: the key's, optional, and its own."""
         return self.notes.schema
 
     def scan(self, row_filter: Unbound | None = None) -> ScanPlan:
@@ -84,14 +84,14 @@ class Ledger:
         return plan_scan(self.metadata, self.io, context)
 
     def batches(self, row_filter: Unbound | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows under a filter that are not forgotten."""
+        """Yield the rows under a filter whose retention has not ended."""
         scanned = self.scan(row_filter)
         for task in scanned:
             for batch in read_task(scanned.context, self.io, task):
                 yield batch.filter(self.notes.remembered(batch))
 
     def of_keys(self, keys: pa.Table, key_rows: Frame) -> pa.Table:
-        """Return what is known of some keys; `key_rows` has them as `key_frame` gives them.
+        """Return the ledger rows of some keys; `key_rows` has them in the form of `key_frame`.
 
         Memory holds the rows of these keys.
         """
@@ -107,7 +107,7 @@ class Ledger:
         return pa.concat_tables(tables).combine_chunks()
 
     def truncated_at(self) -> pa.Scalar | None:
-        """Return the sequence of the latest truncation, None where there was none."""
+        """Return the sequence of the latest truncation, None if there was none."""
         if self.snapshot is None:
             return None
         latest = None
@@ -135,7 +135,7 @@ class Ledger:
 
 
 def unpartitioned(metadata: TableMetadata) -> PartitionSpec:
-    """Return the unpartitioned spec, one that is still to be added where there is none."""
+    """Return the unpartitioned spec, a new one if the table has none."""
     specs = metadata.partition_specs
     there = (spec for spec in specs.values() if not spec.fields)
     return next(there, PartitionSpec(max(specs, default=-1) + 1))
@@ -146,7 +146,9 @@ def open_ledger(
 ) -> Ledger:
     """Find the ledger of a branch's head.
 
-    Raises ValidationException where it is gone, InvalidInputError where it is of other keys.
+    Raises:
+        ValidationException: the ledger is missing.
+        InvalidInputError: the ledger has other keys.
     """
     name = ledger_branch(branch)
     snapshot, notes = _of_head(metadata, io, branch or MAIN_BRANCH), Notes(plan, now_ms)
@@ -163,10 +165,10 @@ def open_ledger(
 
 
 def _of_head(metadata: TableMetadata, io: FileIO, branch: str) -> Snapshot | None:
-    """Return the newest snapshot of a ledger that an ancestor of the head was committed with.
+    """Return the newest ledger snapshot that was committed with an ancestor of the head.
 
-    Ancestors that have expired are looked for in former metadata files. Where nobody knows them
-    any more, it is the newest one that is older than those that are known.
+    Expired ancestors are looked up in earlier metadata files. If these are gone too, it is the
+    newest ledger snapshot that is older than the known ancestors.
     """
     ledgers = {
         int(snapshot.summary[OF_SNAPSHOT]): snapshot

@@ -1,4 +1,4 @@
-"""Rows of the ledger of changes by key: what they say, and for how long."""
+"""Rows of the ledger of changes by key: their meaning and their retention."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SEQUENCE_ID, _KIND_ID, _AT_ID = 2_147_480_000, 2_147_480_001, 2_147_480_002
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Makes rows of a ledger, as of a moment, and tells which ones count still."""
+    """Builds ledger rows at a given time, and decides which rows still apply."""
 
     plan: CdcPlan
     now_ms: int
 
     @property
     def about(self) -> str:
-        """Of what the ledger is one: other keys, or another order, can't go on with it."""
+        """A description of the keys and the order of the ledger, which must not change."""
         kind = self.plan.sequence_type
         order = f"decimal of scale {kind.scale}" if isinstance(kind, DecimalType) else str(kind)
         keys = ", ".join(str(field.field_id) for field in self.plan.keys)
@@ -41,7 +41,7 @@ class Notes:
 
     @property
     def schema(self) -> Schema:
-        """The columns of the ledger: the key's, optional, and our own."""
+        """The columns of the ledger: the key's, optional, and its own."""
         keys = [NestedField(f.field_id, f.name, f.field_type) for f in self.plan.keys]
         return Schema(
             *keys,
@@ -51,7 +51,7 @@ class Notes:
         )
 
     def remembered(self, rows: pa.RecordBatch | pa.Table) -> Any:
-        """Return the mask of rows that count still: those of live rows do for ever."""
+        """Return the mask of rows that still apply; those of live rows always do."""
         young = pc.greater(rows.column(NOTED_AT), self.now_ms - self.plan.retention_ms)
         return pc.or_(young, pc.equal(rows.column(KIND), LIVE))
 

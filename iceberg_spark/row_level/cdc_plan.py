@@ -1,4 +1,4 @@
-"""What `apply_changes` was asked to do, checked against the table and the columns of the rows."""
+"""The arguments of `apply_changes`, checked against the table and the columns of the rows."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _HIDDEN = "__"
 
 @dataclass(frozen=True, slots=True)
 class CdcPlan:
-    """What changes by key and sequence do to a table.
+    """How changes by key and sequence apply to a table.
 
-    `schema` is the table's once the columns are there that it needs. `sequence` is the column
-    that holds the sequence of a row's last change: None where only the ledger knows it. With
-    `history` rows are kept with what they were from when to when (type 2), which is in
-    `START_AT` and `END_AT`. Deletes are remembered for `retention_ms`. With `needs_values` some
-    changes leave out values, which are those of the stored rows.
+    `schema` is the table's, with the columns that are added. `sequence` is the column with the
+    sequence of a row's last change, None if only the ledger stores it. With `history`, rows are
+    kept with their validity in `START_AT` and `END_AT` (type 2). Deletes are remembered for
+    `retention_ms`. With `needs_values`, some changes leave out values, which come from the stored
+    rows.
     """
 
     schema: Schema
@@ -58,7 +58,7 @@ class CdcPlan:
 
     @property
     def payload(self) -> tuple[NestedField, ...]:
-        """The columns whose values make one row of a history another than the one before."""
+        """The columns whose values distinguish a row of a history from the one before."""
         others = {*self.key_names, START_AT, END_AT}
         return tuple(field for field in self.schema.fields if field.name not in others)
 
@@ -69,7 +69,7 @@ class CdcPlan:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of the given rows that go to the table; `named_sequence` if that one does."""
+    """The columns of the input rows that go to the table; `named_sequence` if that one does."""
 
     names: tuple[str, ...]
     named_sequence: bool
@@ -77,13 +77,13 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which columns a caller wants: `only` these, or all `but` some; at most one of the two."""
+    """The columns that a caller selects: `only` these, or all `but` some; at most one of them."""
 
     only: tuple[str, ...] | None = None
     but: tuple[str, ...] | None = None
 
     def check(self, names: Sequence[str], *, case_sensitive: bool) -> None:
-        """Raise InvalidInputError for both, and for a name that is not among those of the rows."""
+        """Raise InvalidInputError for both, and for a name that the rows lack."""
         if self.only and self.but:
             raise InvalidInputError("column_list and except_column_list exclude each other")
         for what, listing in (("column_list", self.only), ("except_column_list", self.but)):
@@ -107,11 +107,13 @@ def chosen_columns(
 ) -> Columns:
     """Return the columns of rows with the columns `columns` that go to the table.
 
-    `sequence` is the one that orders the changes, None where an expression does. `controls` may
-    be used by the conditions of deletes and truncations: where the table lacks one of them, that
-    is all it is for; names that begin with `__` are left out then as well. Raises
-    InvalidInputError for a name that is not given, InvalidSchemaError for a column that the
-    table lacks, unless `merge_schema` adds it.
+    `sequence` is the column that orders the changes, None for an expression. `controls` may be used
+    by the conditions of deletes and truncations. A column of them that the table lacks is used for
+    that only, and so are names that begin with `__`.
+
+    Raises:
+        InvalidInputError: the rows lack a column.
+        InvalidSchemaError: the table lacks a column, and `merge_schema` is not set.
     """
     choice.check(columns, case_sensitive=case_sensitive)
 
@@ -144,7 +146,7 @@ def chosen_columns(
 def key_fields(
     schema: Schema, keys: Sequence[str], row_columns: Collection[str], *, case_sensitive: bool
 ) -> tuple[NestedField, ...]:
-    """Return the table's key columns. Raises InvalidInputError for what can't be a key."""
+    """Return the table's key columns. Raises InvalidInputError for columns that cannot be keys."""
     if isinstance(keys, str) or not keys:
         raise InvalidInputError(f"keys must be a list of columns, as in keys=['id'], not {keys!r}")
     fields: list[NestedField] = []
@@ -167,7 +169,7 @@ def key_fields(
 
 
 def find_top_level(schema: Schema, name: str, *, case_sensitive: bool) -> NestedField | None:
-    """Return a top-level column by its name, None where there is none."""
+    """Return a top-level column by name, None if there is none."""
     for field in schema.fields:
         if _same(field.name, name, case_sensitive):
             return field
@@ -179,7 +181,7 @@ def _same(name: str, other: str, case_sensitive: bool) -> bool:
 
 
 def check_sequence_type(kind: IcebergType) -> IcebergType:
-    """Return the type in which sequences are kept. Raises InvalidInputError for one without."""
+    """Return the type in which sequences are stored. Raises InvalidInputError for other types."""
     match kind:
         case IntegerType() | LongType():
             return LongType()
@@ -195,10 +197,10 @@ def check_sequence_type(kind: IcebergType) -> IcebergType:
 def merged(
     metadata: TableMetadata, rows: Schema, names: Sequence[str], *, case_sensitive: bool
 ) -> Schema:
-    """Return the table's schema with the columns `names` of rows that it lacks, and wider types.
+    """Return the table's schema with the missing columns `names` of rows, and wider types.
 
-    Required columns stay required: a feed's rows hold no values but the key for a delete, so their
-    columns are optional always. Raises InvalidSchemaError for types that no type holds.
+    Required columns stay required. New columns are always optional, because a feed's deletes have
+    only the key. Raises InvalidSchemaError for types without a common type.
     """
     fields = []
     for field in rows.fields:
@@ -216,7 +218,7 @@ def merged(
 
 
 def check_same_order(column: NestedField, kind: IcebergType) -> None:
-    """Raise InvalidInputError for a sequence of rows that the table's column of it cannot hold.
+    """Raise InvalidInputError if the table's sequence column cannot hold the rows' sequence.
 
     An integer would be compared with a time that is followed by an offset.
     """
@@ -236,10 +238,10 @@ def evolved(
     history: bool,
     format_version: int,
 ) -> Schema:
-    """Return a table's schema with the columns that changes need of it, at its end.
+    """Return a table's schema with the columns that changes need, added at its end.
 
-    `sequence` is the column of sequences where the table is to have it; its type, and those of
-    what the table has already, stay.
+    `sequence` is the column of sequences if the table stores them. Existing columns keep their
+    types.
     """
     added: list[NestedField] = []
     have = {field.name for field in schema.fields}

@@ -1,4 +1,4 @@
-"""Delete rows without Spark: files are read and written by this process, one after another."""
+"""Delete rows without Spark: this process reads and writes one file after the other."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ MatchedPositions = tuple[FileScanTask, PositionSet]
 
 
 def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode) -> RowChange:
-    """Delete the rows that match the target's filter; files without such a row stay as they are.
+    """Delete the rows that match the target's filter; files without such rows stay unchanged.
 
-    Memory holds the matching positions of a partition's files (merge-on-read; of one file where
-    deletes are deletion vectors) or of one file and the batches being written (copy-on-write).
+    Memory holds the matching positions of a partition's files (merge-on-read; of one file with
+    deletion vectors), or of one file and the batches being written (copy-on-write).
     """
     dropped_files = dropped(target, io)
     if mode.merge_on_read:
@@ -47,7 +47,7 @@ def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLeve
 def _matching(
     target: Target, io: FileIO, tasks: Iterable[FileScanTask]
 ) -> Iterator[MatchedPositions]:
-    """Yield the files that hold matching rows, with the positions of those."""
+    """Yield the files with matching rows and the positions of these."""
     context = replace(target.context, read_schema=Schema(POS), checks_texts=False)
     for task in tasks:
         parts = [batch.column(0).to_numpy() for batch in read_task(context, io, task)]
@@ -114,13 +114,13 @@ def _with_deletes(
 
 @dataclass(frozen=True, slots=True)
 class MatchedFiles:
-    """The data files of a snapshot that may hold rows matching a filter."""
+    """The data files of a snapshot that may have rows matching a filter."""
 
     context: ScanContext
     tasks: tuple[FileScanTask, ...]
 
     def remaining_rows(self, io: FileIO) -> Iterator[pa.RecordBatch]:
-        """Yield the live rows that don't match (false or null), batch by batch."""
+        """Yield the live rows that do not match (false or null), batch by batch."""
         matches = row_filter(self.context.row_filter, _paths(self.context.table_schema))
         everything = replace(self.context, row_filter=ALWAYS_TRUE, checks_texts=False)
         for task in self.tasks:

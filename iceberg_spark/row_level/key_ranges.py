@@ -1,4 +1,4 @@
-"""The rows of a table that some keys can meet, as a predicate over the table's columns."""
+"""The rows of a table that some keys can match, as a predicate on the table's columns."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _LONGEST_TEXT = 256
 
 
 def ranges_of(schema: Schema, keys: pa.Table) -> Unbound | None:
-    """Return the predicate that every row with one of the keys passes, None where nobody knows.
+    """Return a predicate that is true for every row with one of the keys, None if there is none.
 
-    The columns of `keys` are named and typed as the table's, and hold no nulls.
+    The columns of `keys` have the table's names and types and no nulls.
     """
     parts: list[Unbound] = []
     for name, column in zip(keys.column_names, keys.columns, strict=True):
@@ -53,9 +53,9 @@ def ranges_of(schema: Schema, keys: pa.Table) -> Unbound | None:
 
 
 def key_range(column: str, low: pa.Scalar, high: pa.Scalar, *, with_nulls: bool) -> Unbound | None:
-    """Return the predicate of values from `low` to `high`; null ones are none, or those of nulls.
+    """Return the predicate of values from `low` to `high`; null bounds mean no values, or nulls.
 
-    None where texts are too long to say it.
+    None if texts are too long for a predicate.
     """
     reference, first, last = Reference(column), literal(low), literal(high)
     nulls = IsNull(reference)
@@ -68,7 +68,7 @@ def key_range(column: str, low: pa.Scalar, high: pa.Scalar, *, with_nulls: bool)
 
 
 def literal(value: pa.Scalar) -> Any:
-    """Return a key as a literal; dates and timestamps by their number, for Python's end at 9999."""
+    """Return a key as a literal; dates and timestamps as numbers, since Python's end in 9999."""
     if not value.is_valid:
         return None
     if pa.types.is_date(value.type):
@@ -81,13 +81,13 @@ def literal(value: pa.Scalar) -> Any:
 
 
 def range_type(schema: Schema, column: str) -> IcebergType | None:
-    """Return the type of a column, None for one that the table lacks."""
+    """Return the type of a column, None if the table lacks it."""
     field_id = schema.find_id(column)
     return None if field_id is None else schema.find_type(field_id)
 
 
 def compares(kind: pa.DataType, column_type: IcebergType) -> bool:
-    """Whether Spark compares the two without a cast that changes order or equality."""
+    """Whether Spark compares the types without a cast that changes order or equality."""
     match column_type:
         case IntegerType() | LongType():
             return bool(pa.types.is_integer(kind))

@@ -1,4 +1,4 @@
-"""Files of the ledger of changes by key: new ones, and those that are put together."""
+"""Files of the ledger of changes by key: new files, and merged ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pl = LazyModule("polars")
 
 @dataclass(frozen=True, slots=True)
 class LedgerChange:
-    """Files that come to a ledger and go from it, and the action that lands them."""
+    """Files added to and removed from a ledger, and the action that commits them."""
 
     ledger: Ledger
     branch: str | None
@@ -41,11 +41,11 @@ class LedgerChange:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is noted."""
+        """Whether the ledger does not change."""
         return not self.added
 
     def action(self) -> LedgerFiles:
-        """Return the action; it goes behind that of the data."""
+        """Return the action; it follows the data's action."""
         snapshot = self.ledger.snapshot
         return LedgerFiles(
             self.added,
@@ -65,7 +65,7 @@ def write_notes(
     branch: str | None,
     written: Sequence[DataFile] = (),
 ) -> LedgerChange:
-    """Write rows of a ledger; where it has many files of one size these are put together.
+    """Write rows of a ledger; merges its files if many have about the same size.
 
     `written` are files of rows that tasks have written already.
     """
@@ -80,7 +80,7 @@ def write_notes(
 
 
 def _ordered(notes: pa.Table) -> pa.Table:
-    """Return rows by their keys, so that readers can skip what lies elsewhere."""
+    """Return rows by key, so that readers can skip other keys."""
     names = [field.name for field in notes.schema if field.name not in (KIND, SEQUENCE)][:-1]
     return notes.sort_by([(name, "ascending") for name in names])
 
@@ -88,7 +88,7 @@ def _ordered(notes: pa.Table) -> pa.Table:
 def _merged(
     ledger: Ledger, context: WriteContext
 ) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
-    """Put files together that are of one size, from the smallest on."""
+    """Merge files of about the same size, from the smallest on."""
     if ledger.snapshot is None:
         return (), ()
     plan = ledger.scan()
@@ -106,7 +106,7 @@ def _size(task: FileScanTask) -> int:
 def _rewritten(
     ledger: Ledger, context: WriteContext, plan: ScanPlan, files: Sequence[FileScanTask]
 ) -> tuple[DataFile, ...]:
-    """Write the rows of files that count still, a portion of the keys at a time."""
+    """Write the rows of files that still apply, a portion of the keys at a time."""
     portions = ceil(sum(task.record_count for task in files) / CDC.merged_rows)
     written: list[DataFile] = []
     for portion in range(portions):
@@ -130,7 +130,7 @@ def _of_portion(ledger: Ledger, batch: pa.RecordBatch, portion: int, portions: i
 
 
 def _that_count(ledger: Ledger, rows: pa.Table) -> pa.Table:
-    """Leave out what says nothing any more: of a table without history all but each key's last."""
+    """Leave out rows that no longer apply: without a history, all but each key's last."""
     keys = key_columns(ledger.notes.plan.keys)
     kind = to_arrow_type(ledger.notes.plan.sequence_type)
     frame: Frame = key_frame(rows, ledger.notes.plan.keys).with_columns(

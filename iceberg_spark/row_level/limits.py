@@ -1,4 +1,4 @@
-"""Numbers by which changes by key bound their memory and the files of their ledger."""
+"""Numbers that limit the memory of changes by key and the files of their ledger."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CdcLimits:
-    """Who applies changes, and when the ledger's files are put together."""
+    """Which engine applies changes, and when the ledger's files are merged."""
 
     here_rows: int = 100_000
-    """Rows of a frame, up to which the driver gathers them and applies them by itself."""
+    """Rows of a DataFrame up to which the driver collects and applies them itself."""
     task_rows: int = 200_000
-    """Changes that a task gets, about, where Spark applies them."""
+    """Changes for each task on Spark, about."""
     ledger_files: int = 8
-    """Files of about one size from which on the ledger puts them together."""
+    """Number of files of about one size from which on they are merged."""
     ledger_growth: int = 8
-    """How many times larger files of the next size are."""
+    """The ratio between two sizes of files."""
     least_rows: int = 1_000
-    """Rows of a ledger's file of the smallest size, about."""
+    """Rows of a ledger file of the smallest size, about."""
     merged_rows: int = 2_000_000
-    """Rows of the ledger that are held to put its files together; more are read in portions."""
+    """Rows of the ledger in memory during a merge; more are read in portions."""
 
 
 CDC = CdcLimits()

@@ -1,4 +1,4 @@
-"""The clauses of a MERGE as they are written."""
+"""The clauses of a MERGE as written by the user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iceberg_spark.errors import InvalidInputError
 
 
 class Kind(StrEnum):
-    """Which rows a clause is about."""
+    """The rows that a clause applies to."""
 
     MATCHED = "when matched"
     NOT_MATCHED = "when not matched"
@@ -18,7 +18,7 @@ class Kind(StrEnum):
 
 
 class Does(StrEnum):
-    """What a clause does with them."""
+    """What a clause does with its rows."""
 
     UPDATE = "update"
     DELETE = "delete"
@@ -27,7 +27,7 @@ class Does(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MergeClause:
-    """A clause as it was written; without `values` all columns come from the source by name."""
+    """A clause of a MERGE; without `values`, all columns come from the source by name."""
 
     kind: Kind
     does: Does
@@ -36,12 +36,12 @@ class MergeClause:
 
     @property
     def name(self) -> str:
-        """The clause in a message."""
+        """The clause's name in messages."""
         return f"{self.kind} {self.does}"
 
 
 def check_order(clauses: Sequence[MergeClause]) -> None:
-    """Refuse clauses that can never be met, as SQL does. Raises InvalidInputError."""
+    """Raise InvalidInputError for clauses that no row can reach, as SQL does."""
     for kind in Kind:
         mine = [clause for clause in clauses if clause.kind is kind]
         for clause in mine[:-1]:

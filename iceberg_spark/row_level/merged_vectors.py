@@ -1,4 +1,4 @@
-"""Deletion vectors of the same data files, of two changes, as one."""
+"""Deletion vectors that two changes wrote for the same data files, merged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from iceberg_spark.write.new_write import write_context
 class VectorMerger:
     """Merges vectors of a table; holds the positions of one data file.
 
-    With `other_rows` both have to be about other rows: the change writes its own again elsewhere.
+    With `other_rows`, both changes must delete different rows: this change writes its rows again
+    elsewhere.
     """
 
     metadata: TableMetadata
@@ -33,8 +34,8 @@ class VectorMerger:
     def merge(self, overtaken: Sequence[Overtaken]) -> tuple[DataFile, ...]:
         """Write a vector with the positions of both for each data file, all in one new file.
 
-        Raises ValidationException for a row that both are about where that may not be, and
-        where it can't be told any more.
+        Raises ValidationException if both delete a row and that is not allowed, or if that is
+        unknown.
         """
         context = replace(write_context(self.metadata, io=self.io), write_id=str(uuid.uuid4()))
 
@@ -54,9 +55,10 @@ class VectorMerger:
         return write_vectors(context, self.io, deleted(), specs=specs, task=TaskId())
 
     def _check(self, vector: Overtaken, ours: PositionSet, newer: PositionSet) -> None:
-        """Refuse a row that both delete and that the vector before them did not.
+        """Refuse a row that both delete and that the earlier vector did not.
 
-        What a position delete file deleted before counts as new: that refuses too much.
+        Earlier deletes of a position delete file count as new ones, so this refuses more than
+        needed.
         """
         new = ours.without(NO_POSITIONS if vector.before is None else self._read(vector.before))
         if new.without(newer).count != new.count:

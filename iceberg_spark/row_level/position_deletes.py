@@ -1,4 +1,4 @@
-"""New deletes by position of data files, with their older ones where those can be replaced.
+"""New position deletes of data files, merged with older ones that can be replaced.
 
 Source: specification, "Position Delete Files", "Deletion Vectors".
 """
@@ -21,16 +21,16 @@ from iceberg_spark.write.position_delete_writer import write_positions
 
 
 def deletes_context(context: WriteContext) -> WriteContext:
-    """Return the context of the delete files of a change that writes data files as well.
+    """Return the context of the delete files of a change that also writes data files.
 
-    Each kind has a write id of its own, so that clearing up after one leaves the other's files.
+    Each kind has its own write id, so that cleaning up one kind leaves the files of the other.
     """
     return replace(context, write_id=f"d{context.write_id}")
 
 
 @dataclass(frozen=True, slots=True)
 class DeletesWriter:
-    """Writes the deletes by position of data files; pickled with Spark's tasks."""
+    """Writes the position deletes of data files; pickled into Spark's tasks."""
 
     context: WriteContext
     specs: Mapping[int, PartitionSpec]
@@ -38,7 +38,7 @@ class DeletesWriter:
 
     @property
     def makes_vectors(self) -> bool:
-        """Whether deletes become deletion vectors: then one call takes files of all partitions."""
+        """Whether deletes are deletion vectors: then one call takes files of all partitions."""
         return writes_vectors(self.context)
 
     def write(
@@ -46,9 +46,9 @@ class DeletesWriter:
     ) -> NewDeletes:
         """Write the new positions of data files, one after the other.
 
-        As deletion vectors all of them go to one file, and of one data file at a time the
-        positions are held. As position delete files they all have to lie in one partition of one
-        spec, and their positions are held together.
+        Deletion vectors all go to one file, and memory holds the positions of one data file at a
+        time. For position delete files, all data files must be in one partition of one spec, and
+        memory holds all of their positions.
         """
         return (
             self._vectors(io, new_positions, task)
@@ -59,7 +59,7 @@ class DeletesWriter:
     def _vectors(
         self, io: FileIO, new_positions: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
     ) -> NewDeletes:
-        """Write vectors: each takes in all older deletes, and replaces those of its file alone."""
+        """Write vectors: each includes all older deletes, and replaces those of its file alone."""
         replaced: list[DataFile] = []
 
         def deleted() -> Iterator[DeletedRows]:
@@ -74,7 +74,7 @@ class DeletesWriter:
     def _files(
         self, io: FileIO, new_positions: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
     ) -> NewDeletes:
-        """Write delete files; of granularity "file" each takes in the older ones of its file."""
+        """Write delete files; with granularity "file", each includes the older ones of its file."""
         replaced: list[DataFile] = []
         deletes: dict[str, PositionSet] = {}
         first: FileScanTask | None = None

@@ -1,4 +1,4 @@
-"""Rows at known places replaced by others, in this process: by position deletes or by rewriting."""
+"""Replace rows at known positions in this process, by position deletes or by rewriting."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def replace_rows(
     context: WriteContext,
     mode: RowLevelMode,
 ) -> RowChange:
-    """Return the change by which rows at some places go and others come.
+    """Return the change that deletes rows at some positions and adds others.
 
-    `rows` have the table's columns, and row ids where rows keep theirs (NULL: a new one). Memory
-    holds the positions, the rows and a batch of each file that is rewritten.
+    `rows` have the table's columns, and row ids if the table keeps them (NULL: a new row). Memory
+    holds the positions, the rows and a batch of each rewritten file.
     """
     if mode.merge_on_read:
         return _with_deletes(replaced, rows, target, io, context, mode)
@@ -70,7 +70,7 @@ def _written(
 
 
 def _with_lineage(rows: pa.Table, schema: Schema) -> pa.Table:
-    """Return new rows with all columns of a write: ids that are known, and no last update."""
+    """Return new rows with all columns of a write: known row ids, and no last update."""
     for field in LINEAGE:
         if schema.get(field.field_id) is not None and field.name not in rows.column_names:
             rows = rows.append_column(field.name, null_column(rows.num_rows, pa.int64()))
@@ -80,7 +80,7 @@ def _with_lineage(rows: pa.Table, schema: Schema) -> pa.Table:
 def _remaining_rows(
     scanned: ScanContext, io: FileIO, files: Sequence[PlacedRows], context: WriteContext
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of files that stay, with their lineage where rows have one."""
+    """Yield the remaining rows of files, with their lineage if they have one."""
     schema = context.schema
     if keeps_lineage(keeping_lineage(context)):
         schema = with_lineage(schema)

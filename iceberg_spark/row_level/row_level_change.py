@@ -1,4 +1,4 @@
-"""A row-level change ready to be committed: files in and out, and the action that lands them."""
+"""A row-level change ready to commit: added and removed files, and the action to commit them."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """How many rows a verb inserted, updated and deleted.
+    """The number of rows that a verb inserted, updated and deleted.
 
-    `metrics` is the summary of the snapshot that was committed (`added-position-deletes`, ...),
-    empty before the commit and where nothing had to be changed. Rows of a file that is dropped
-    by metadata alone count as deleted, also those that an equality delete hid.
+    `metrics` is the summary of the committed snapshot (`added-position-deletes`, ...), empty before
+    the commit and if nothing changed. Rows of a file that is removed without reading it count as
+    deleted, including those that an equality delete hid.
     """
 
     inserted: int = 0
@@ -104,27 +104,27 @@ class RowLevelMode:
 
 
 REWRITE = RowLevelMode("overwrite", merge_on_read=False, serializable=True, granularity="file")
-"""What an overwrite by filter does to files that match in part, in any format version."""
+"""How an overwrite by filter changes files that match in part, in any format version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What conditions and values call the table and, in a merge, its source; None: nothing."""
+    """The names of the table and a merge's source in conditions and values; None: no name."""
 
     target: str | None = None
     source: str | None = None
 
 
 MERGE_NAMES = Names("t", "s")
-"""What they are called in `t.merge(...)`."""
+"""The names of target and source in `t.merge(...)`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowVerb:
-    """One call of a row-level verb: the table it sees and the keywords that all verbs take.
+    """One call of a row-level verb: the table version and the arguments that all verbs share.
 
-    `snapshot_id` is the committed head of the branch; `metadata` may be ahead of it by what the
-    same transaction did before.
+    `snapshot_id` is the committed head of the branch; `metadata` also has earlier changes of the
+    same transaction.
     """
 
     metadata: TableMetadata
@@ -140,7 +140,7 @@ class RowVerb:
 
     @property
     def target_options(self) -> TargetOptions:
-        """How the rows to change are looked for."""
+        """How to find the rows to change."""
         return TargetOptions(self.branch, self.case_sensitive, self.time_zone)
 
 
@@ -148,8 +148,8 @@ class RowVerb:
 class PlannedChange:
     """A change and the filter of the rows that it read (None: any).
 
-    `after_deletes` says that it would be the same change had other rows than those that it
-    changes been deleted before: then it goes with such commits at any isolation level.
+    `after_deletes` means that the change would be the same if other rows than its own had been
+    deleted before. Then it is compatible with such commits at any isolation level.
     """
 
     change: RowChange
@@ -158,13 +158,13 @@ class PlannedChange:
 
 
 def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> OverwriteFiles | RowDelta:
-    """Return the action that lands a change, with the conflicts that it has to refuse.
+    """Return the action that commits a change, with the conflicts to refuse.
 
-    Copy-on-write: rows added under the filter (serializable), and new deletes for the files that
-    are replaced (Java: SparkWrite.CopyOnWriteOperation). Merge-on-read: the same rows, the data
-    files that deletes point to, and for updates and merges deletes under the filter (Java:
-    SparkPositionDeltaWrite). A change that only got overtaken by others' deletes of other rows
-    lands with these, where deletes are deletion vectors; a delete also with those of its own rows.
+    Copy-on-write refuses rows added under the filter (serializable), and new deletes for the
+    replaced files (Java: SparkWrite.CopyOnWriteOperation). Merge-on-read refuses the same rows,
+    removals of the data files that deletes point to, and for updates and merges deletes under the
+    filter (Java: SparkPositionDeltaWrite). With deletion vectors, a change is compatible with
+    concurrent deletes of other rows; a delete also with deletes of the same rows.
     """
     change, mode = planned_change.change, verb.mode
     merge_on_read = bool(change.added_deletes)
@@ -202,10 +202,10 @@ def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> Overwrite
 
 
 def _merger(verb: RowVerb, planned_change: PlannedChange) -> MergeVectors | None:
-    """Return what merges a change's vectors with those that only delete rows, None for a conflict.
+    """Return what merges a change's vectors with concurrent ones, None if these are a conflict.
 
-    A row-level delete may do so always. What an update or a merge reads may be rows that another
-    commit deletes: serializable needs the change to be the same after it.
+    A row-level delete may always merge. An update or a merge may have read rows that another commit
+    deletes: serializable requires that the change is the same without them.
     """
     if verb.mode.verb == "delete":
         return VectorMerger(verb.metadata, verb.io).merge
@@ -215,7 +215,7 @@ def _merger(verb: RowVerb, planned_change: PlannedChange) -> MergeVectors | None
 
 
 def dropped(target: Target, io: FileIO) -> RowChange:
-    """Return the change that removes the files whose rows all match; none of them is opened."""
+    """Return the change that removes the files whose rows all match, without reading them."""
     return RowChange(
         removed_data=tuple(data_file(task) for task in target.proved),
         counts=ChangedRows(deleted=sum(_live_rows(task, io) for task in target.proved)),

@@ -1,7 +1,7 @@
-"""Where a key lies: the rows of a table that have some keys, with their places.
+"""The rows of a table that have some keys, with their positions.
 
-Found by a scan of the key columns of the files that may hold them. An index of keys would be
-another `KeyPlaces`: who changes rows asks for nothing else.
+They are found by a scan of the key columns. An index of keys would be another `KeyPlaces`, the only
+interface that changes of rows use.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PlacedRows = tuple[FileScanTask, PositionSet]
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """Rows of a table, and where each of them lies: in which of `files`, at which position."""
+    """Rows of a table, each with the index of its file in `files` and its position there."""
 
     rows: pa.Table
     files: tuple[FileScanTask, ...]
@@ -40,7 +40,7 @@ class StoredRows:
     position: Longs
 
     def places(self, indices: Longs) -> tuple[PlacedRows, ...]:
-        """Return the places of some of the rows, by file."""
+        """Return the positions of some of the rows, by file."""
         placed_rows = []
         for number in np.unique(self.file[indices]).tolist():
             inside = indices[self.file[indices] == number]
@@ -61,8 +61,8 @@ class KeyPlaces(Protocol):
 class ScannedKeys:
     """Finds keys by reading the key columns of a target's files, one after the other.
 
-    With `since` only rows count whose column of that name is NULL or not less than the key's own
-    (column `least` of the keys). Memory holds the rows that are found, and a batch.
+    With `since`, only rows count whose column of that name is NULL or not less than the key's own
+    (column `least` of the keys). Memory holds the matching rows and a batch.
     """
 
     target: Target

@@ -1,4 +1,4 @@
-"""The data files that a row-level change is about, and those that it needn't open."""
+"""The data files that a row-level change reads, and those that it need not read."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a snapshot has under a filter: `proved` files hold matching rows only.
+    """The files of a snapshot under a filter; `proved` files have matching rows only.
 
-    `plan` are the other files that may hold some, with the filter to apply to their rows.
+    `plan` are the other files that may have some, with the filter for their rows.
     """
 
     metadata: TableMetadata
@@ -44,7 +44,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
-    """Which rows of which branch, and how names and literals in the filter are read."""
+    """Which rows of which branch, and how to read names and literals in the filter."""
 
     branch: str | None = None
     case_sensitive: bool = True
@@ -60,13 +60,16 @@ def target_files(
     prove: bool = False,
     pruned_by: VariantFilter | None = None,
 ) -> Target:
-    """Plan a change of the rows under a filter (None: of all rows).
+    """Plan a change of the rows under a filter (None: all rows).
 
-    With `prove` the files whose partition or metrics prove that all their rows match are set
-    apart, and no data file is opened for that (Java: SparkTable.canDeleteWhere). Files without
-    a row that `pruned_by` may hold for are left out, and it proves nothing. The files come
-    with all their deletes, for the rows that don't match may be rewritten. Raises
-    ValidationException naming a file that is listed twice and would not go as a whole.
+    With `prove`, files are separated if their partition or metrics prove that all their rows match.
+    This reads no data file (Java: SparkTable.canDeleteWhere). `pruned_by` leaves out files but
+    proves nothing. The plan has all deletes of the files, since a change may rewrite the rows that
+    do not match.
+
+    Raises:
+        ValidationException: a file is listed twice and would not be removed as a whole; the message
+            names it.
     """
     request = ScanRequest(
         branch=options.branch,
@@ -88,9 +91,9 @@ def target_files(
 
 
 def _refuse_repeated(planned: ScanPlan) -> None:
-    """Refuse a file that is listed more than once: its rows can't be told from their copies.
+    """Refuse a file that is listed more than once: its rows and their copies are the same.
 
-    A change would drop, or keep, all copies of a file together with the one that it is about.
+    A change would remove, or keep, all copies of a file together.
     """
     counted = pc.value_counts(planned.files.column("file_path"))
     several = counted.filter(pc.greater(counted.field("counts"), 1))
@@ -104,14 +107,14 @@ def _refuse_repeated(planned: ScanPlan) -> None:
 
 
 def only_files(planned: ScanPlan, paths: Collection[str]) -> ScanPlan:
-    """Return the part of a plan about some data files."""
+    """Return the part of a plan for some data files."""
     path_set = pa.array(sorted(paths), pa.string())
     mask = pc.is_in(planned.files.column("file_path"), value_set=path_set)
     return replace(planned, files=planned.files.filter(mask))
 
 
 def all_rows(planned: ScanPlan) -> ScanPlan:
-    """Return a plan of all live rows of the same files, whatever the filter was."""
+    """Return a plan of all live rows of the same files, without the filter."""
     return replace(
         planned,
         context=replace(planned.context, row_filter=ALWAYS_TRUE),

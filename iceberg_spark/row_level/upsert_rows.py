@@ -18,11 +18,12 @@ from iceberg_spark.write.upsert_context import UpsertContext, live_spec_ids
 
 
 class UpsertRows:
-    """Add the files of an upsert in one snapshot, whatever was committed since it was planned.
+    """Add the files of an upsert in one snapshot, whatever was committed since the plan.
 
-    A later upsert of a key wins, as its equality deletes reach all earlier commits. What it can't
-    go with is data under a partition spec that its deletes don't reach: a ValidationException.
-    An unpartitioned spec that global deletes need is added here, and not made the default.
+    A later upsert of a key wins, because its equality deletes apply to all earlier commits. It
+    conflicts with data under a partition spec that its deletes do not apply to: a
+    ValidationException. If global deletes need an unpartitioned spec, it is added here but does not
+    become the default.
     """
 
     def __init__(
@@ -43,14 +44,14 @@ class UpsertRows:
         )
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Nothing that was read can have changed: nothing was read."""
+        """Check nothing: an upsert reads nothing."""
         self._delta.validate(base, io)
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
-        """Return the updates that add the files, and the spec where it is not there.
+        """Return the updates that add the files, and the spec if the table lacks it.
 
-        Raises ValidationException when the table has data files, or specs, that others added and
-        that the deletes don't go with.
+        Raises ValidationException if others added data files or specs that the deletes do not apply
+        to.
         """
         self._check_reach(base, io)
         added = tuple(
@@ -79,7 +80,7 @@ class UpsertRows:
             )
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests and manifest lists that the committed snapshot does not use."""
         self._delta.clean_up(io, committed)
 
 

@@ -1,1 +1,1 @@
-"""Tables as streams: how far one has read, what comes next, and which files and changes that is."""
+"""Tables as streams: how far a stream has read, and the files or changes that come next."""

@@ -1,7 +1,7 @@
 """The rows that snapshots added, as a stream (Java: SyncSparkMicroBatchPlanner).
 
-Appends give the files that they added, replaced files (compaction) nothing, and what deletes or
-overwrites is refused or skipped, as the options say.
+An append yields the files that it added, a replace (compaction) nothing. Deletes and overwrites are
+refused or skipped, as the options say.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedBatch:
-    """The files of a micro-batch, in one plan or several, and how they are read."""
+    """The files of a micro-batch, in one or several plans, and how to read them."""
 
     metadata: TableMetadata
     context: ScanContext
@@ -53,7 +53,7 @@ class PlannedBatch:
 
 @dataclass(slots=True)
 class _Room:
-    """What a batch may still take; None: no limit."""
+    """What a batch can still take; None: no limit."""
 
     files: int | None
     rows: int | None
@@ -61,23 +61,25 @@ class _Room:
 
 @dataclass(slots=True)
 class AppendStream:
-    """Says up to where the next batch goes, and which files a batch reads."""
+    """Computes the end of the next batch and the files of a batch."""
 
     options: StreamOptions
     _files: FilesKnown = field(default_factory=FilesKnown)
     _read_whole: StreamOffset | None = None
     _passed: tuple[StreamOffset, int] | None = None
-    """An offset after which there was nothing up to a snapshot: both may expire meanwhile."""
+    """An offset with nothing after it up to a snapshot; both may expire."""
 
     def start(self, history: BranchHistory) -> StreamOffset:
-        """Return where the first batch begins."""
+        """Return the start of the first batch."""
         return starting_point(self.options, history)
 
     def latest(self, seen: TableSeen, start: StreamOffset, *, limited: bool) -> StreamOffset:
-        """Return the end of the next batch, `start` itself where there is nothing to read.
+        """Return the end of the next batch, `start` if there is nothing to read.
 
-        Raises UnsupportedError for a snapshot that the options refuse once a batch reaches it,
-        NoSuchSnapshotError and ValidationException where the history has no place for `start`.
+        Raises:
+            UnsupportedError: the batch reaches a snapshot that the options refuse.
+            NoSuchSnapshotError: `start` has expired.
+            ValidationException: `start` is not in the branch's history.
         """
         head = seen.history.head
         if start == FROM_LATEST:
@@ -99,9 +101,9 @@ class AppendStream:
         return start
 
     def plan(self, seen: TableSeen, start: StreamOffset, end: StreamOffset) -> PlannedBatch:
-        """Return the files between two offsets, the same ones whenever it is asked again.
+        """Return the files between two offsets; deterministic.
 
-        Raises as `latest` does, and NoSuchSnapshotError where the end has expired.
+        Raises as `latest` does, and NoSuchSnapshotError if the end has expired.
         """
         if start in (end, FROM_LATEST) or not end.names_snapshot:
             return PlannedBatch(seen.metadata, seen.context, ())
@@ -118,7 +120,7 @@ class AppendStream:
         return PlannedBatch(seen.metadata, seen.context, plans)
 
     def _begin(self, seen: TableSeen, start: StreamOffset) -> StreamOffset:
-        """Return the place that a start means now; NOTHING_READ where there is no snapshot yet."""
+        """Return the current offset of a start; NOTHING_READ if there is no snapshot yet."""
         head = seen.history.head
         if start == NOTHING_READ:
             return first_offset(self.options, seen.history)
@@ -134,7 +136,7 @@ class AppendStream:
     def _parts(
         self, seen: TableSeen, begin: StreamOffset, end: StreamOffset | None
     ) -> Iterator[_Part]:
-        """Yield what comes after an offset, oldest first, up to an end or the branch's head."""
+        """Yield the parts after an offset, oldest first, up to an end or the branch's head."""
         end_id = None if end is None else end.snapshot_id
         passed = self._passed
         nothing_up_to = passed[1] if passed is not None and passed[0] == begin else None
@@ -165,7 +167,7 @@ class AppendStream:
         return begin.position < known_end
 
     def _taken(self, part: _Part) -> Iterator[_Part]:
-        """Yield a part that the options take, or one that says that they refuse it."""
+        """Yield a part if the options allow it, or one with the refusal."""
         match part.snapshot.operation:
             case Operation.APPEND:
                 yield part
@@ -181,7 +183,7 @@ class AppendStream:
     def _check_read(
         self, seen: TableSeen, begin: StreamOffset, following: tuple[Snapshot, ...]
     ) -> None:
-        """Raise NoSuchSnapshotError unless all files of an expired snapshot are known as read."""
+        """Raise NoSuchSnapshotError unless all files of an expired snapshot were surely read."""
         is_passed = self._passed is not None and self._passed[0] == begin
         if is_passed or begin == self._read_whole or is_past_everything(begin):
             return
@@ -217,9 +219,10 @@ class AppendStream:
         return self._read_whole
 
     def _stop(self, seen: TableSeen, part: _Part, room: _Room) -> int | None:
-        """Return where a batch ends in a part, None where it has room for all of it.
+        """Return where a batch ends in a part, None if it has room for all of it.
 
-        As Java: files never more than the limit; the file that reaches the rows is the last.
+        As in Java: never more files than the limit; the file that reaches the row limit is the
+        last.
         """
         key = part.snapshot.snapshot_id, part.everything
         files = self._files.files(seen.metadata, seen.io, seen.context, key)
@@ -240,7 +243,7 @@ class AppendStream:
         return None
 
     def _planned(self, seen: TableSeen, parts: Iterable[_Part]) -> list[ScanPlan]:
-        """Return plans of parts: one of all whole snapshots, one of each that is read in part."""
+        """Return plans of parts: one of all whole snapshots, and one for each partial snapshot."""
         plans: list[ScanPlan] = []
         whole_snapshots: list[Snapshot] = []
         for part in parts:
@@ -271,12 +274,12 @@ class AppendStream:
 
 
 def _in(seen: TableSeen, end: StreamOffset) -> int | None:
-    """Return the snapshot that a batch ends in, None where it has expired: `after` says so."""
+    """Return the snapshot that a batch ends in, None if it has expired, which `after` reports."""
     return end.snapshot_id if end.snapshot_id in seen.metadata.snapshots else None
 
 
 def _refusal(snapshot: Snapshot) -> UnsupportedError:
-    """Return the error for a snapshot that a stream of appended rows can't show."""
+    """Return the error for a snapshot that a stream of appends cannot show."""
     match snapshot.operation:
         case Operation.DELETE | Operation.OVERWRITE as operation:
             return UnsupportedError(

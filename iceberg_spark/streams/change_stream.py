@@ -1,4 +1,4 @@
-"""What commits changed, as a stream: commit by commit, none split over batches."""
+"""The changes of commits as a stream: commit by commit, none split over batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from iceberg_spark.streams.table_watch import TableSeen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedChanges:
-    """The changes of a micro-batch, and how their files are read."""
+    """The changes of a micro-batch, and how to read their files."""
 
     metadata: TableMetadata
     context: ScanContext
@@ -29,10 +29,10 @@ class PlannedChanges:
 
 @dataclass(slots=True)
 class ChangeStream:
-    """Says up to which commit the next batch goes, and what the commits of a batch changed.
+    """Computes the last commit of the next batch and the changes of a batch.
 
-    The position of an offset is the number of commits before it, so that `_change_ordinal` counts
-    on over batches and restarts.
+    The position of an offset is the number of commits before it. So `_change_ordinal` continues
+    over batches and restarts.
     """
 
     options: StreamOptions
@@ -40,7 +40,7 @@ class ChangeStream:
     _passed: tuple[StreamOffset, int] | None = None
 
     def start(self, history: BranchHistory) -> StreamOffset:
-        """Return where the first batch begins."""
+        """Return the start of the first batch."""
         point = starting_point(self.options, history)
         if point in (FROM_FULL, FROM_LATEST):
             return point
@@ -48,10 +48,13 @@ class ChangeStream:
         return StreamOffset(point.snapshot_id, 0) if is_given else NOTHING_READ
 
     def latest(self, seen: TableSeen, start: StreamOffset, *, limited: bool) -> StreamOffset:
-        """Return the end of the next batch, `start` itself where nothing has changed.
+        """Return the end of the next batch, `start` if nothing has changed.
 
-        A batch has one commit at least. Raises NoSuchSnapshotError and ValidationException where
-        the history has no place for `start`.
+        A batch has at least one commit.
+
+        Raises:
+            NoSuchSnapshotError: `start` has expired.
+            ValidationException: `start` is not in the branch's history.
         """
         head = seen.history.head
         if head is None and start.names_snapshot:
@@ -71,9 +74,9 @@ class ChangeStream:
         return StreamOffset(last.snapshot_id, _ordinal(start) + count)
 
     def plan(self, seen: TableSeen, start: StreamOffset, end: StreamOffset) -> PlannedChanges:
-        """Return the changes between two offsets, the same ones whenever it is asked again.
+        """Return the changes between two offsets; deterministic.
 
-        Raises as `latest` does, and NoSuchSnapshotError where the end has expired.
+        Raises as `latest` does, and NoSuchSnapshotError if the end has expired.
         """
         return PlannedChanges(seen.metadata, seen.context, tuple(self._changes(seen, start, end)))
 
@@ -111,7 +114,7 @@ class ChangeStream:
         return [snapshot for snapshot in snapshots if snapshot.operation != Operation.REPLACE]
 
     def _from_first(self, seen: TableSeen, end_id: int | None) -> Sequence[Snapshot]:
-        """Return the snapshots from the oldest one on whose changes can be told."""
+        """Return the snapshots from the oldest one whose changes can be computed."""
         history = seen.history
         if end_id is not None:
             if end_id not in seen.metadata.snapshots:
@@ -128,7 +131,7 @@ class ChangeStream:
         return snapshots[start:]
 
     def _fitting(self, seen: TableSeen, start: StreamOffset, commits: Sequence[Snapshot]) -> int:
-        """Return how many commits a batch takes: one, and as many as its limits have room for."""
+        """Return the number of commits in a batch: one, and more within its limits."""
         if not self.options.is_limited:
             return len(commits)
         most_files, most_rows = self.options.max_files, self.options.max_rows
@@ -145,7 +148,7 @@ class ChangeStream:
         return len(commits)
 
     def _step(self, seen: TableSeen, ordinal: int, commit: Snapshot) -> ChangeStep:
-        """Return what a commit changed; those that a limit was compared with are kept."""
+        """Return the changes of a commit; caches those that a limit was compared with."""
         key = ordinal, commit.snapshot_id
         step = self._steps.get(key)
         if step is None:
@@ -160,7 +163,7 @@ def _ordinal(start: StreamOffset) -> int:
 
 
 def _is_readable(metadata: TableMetadata, snapshot: Snapshot) -> bool:
-    """Tell whether what a snapshot changed can be told: of an append by itself."""
+    """Return whether a snapshot's changes can be computed; an append needs no parent."""
     parent = snapshot.parent_snapshot_id
     by_itself = snapshot.operation in (Operation.APPEND, Operation.REPLACE)
     return by_itself or parent is None or parent in metadata.snapshots

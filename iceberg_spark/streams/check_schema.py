@@ -1,7 +1,7 @@
-"""Whether a stream's columns are what they were when it was loaded.
+"""Checks that a stream's columns are unchanged since it was loaded.
 
-A running stream has the columns of its load: Spark knows their types for good. New columns and
-new names don't matter to it.
+A running stream has the columns of its load, because Spark fixes their types. New columns and
+renamed ones do not matter.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from iceberg_spark.spec.types import ListType, MapType, NestedField, StructType
 
 
 def check_schema(context: ScanContext, metadata: TableMetadata) -> None:
-    """Raise InvalidSchemaError where a column that the stream reads can't be read any more."""
+    """Raise InvalidSchemaError if a column of the stream can no longer be read."""
     schema = context.table_schema
     if metadata.schema == schema:
         return
@@ -35,7 +35,7 @@ def _check(name: str, was: NestedField, now: NestedField | None) -> None:
 
 
 def _is_same_type(was: NestedField, now: NestedField) -> bool:
-    """Fields within are looked at one by one."""
+    """Compares the fields of structs one by one."""
     nested = StructType | ListType | MapType
     if isinstance(was.field_type, nested):
         return type(was.field_type) is type(now.field_type)

@@ -1,4 +1,4 @@
-"""What one task reads of the changes that commits made, and its rows."""
+"""What one task reads of the changes of commits, and its rows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ from iceberg_spark.streams.limits import STREAMING
 class CommitChanges:
     """Changed files of one commit.
 
-    With `parts` the rows of all of them are brought together, to tell those that were only
-    carried over: the task keeps one part of so many, by the rows' hashes. Without, each file is
-    told by itself.
+    With `parts`, the rows of all files are compared to find those that were only carried over; the
+    task keeps one part of that many, by the rows' hashes. Without, each file stands alone.
     """
 
     ordinal: int
@@ -43,13 +42,13 @@ class CommitChanges:
 
     @property
     def size(self) -> int:
-        """Bytes that are read."""
+        """Bytes to read."""
         both = (task for file in self.files for task in (file.before, file.after))
         return sum(task.length for task in both if task is not None)
 
 
 def changes_of(step: ChangeStep) -> Iterator[CommitChanges]:
-    """Yield a commit's changes in pieces of which each can be a task's."""
+    """Yield a commit's changes in pieces, each of which fits a task."""
     if not step.may_carry_over:
         yield from each_file(step)
         return
@@ -61,13 +60,13 @@ def changes_of(step: ChangeStep) -> Iterator[CommitChanges]:
 
 
 def each_file(step: ChangeStep) -> Iterator[CommitChanges]:
-    """Yield a commit's changes file by file: what it carried over is among them."""
+    """Yield a commit's changes file by file, including rows that were only carried over."""
     for file in step.files():
         yield CommitChanges(step.ordinal, step.snapshot_id, (file,))
 
 
 def for_tasks(changes: Iterable[CommitChanges]) -> list[tuple[CommitChanges, ...]]:
-    """Return the pieces in groups of about as many bytes, in order."""
+    """Return the pieces in groups of similar size, in order."""
     groups: list[list[CommitChanges]] = []
     size = files = 0
     for commit_changes in changes:
@@ -85,7 +84,7 @@ def change_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the changes as batches of `request.schema`.
 
-    Memory: the changed rows of one commit's part, nothing where no rows are brought together.
+    Memory: the changed rows of one commit's part; nothing if rows are not compared.
     """
     for commit_changes in changes:
         tables = _rows(request, io, commit_changes)
@@ -111,7 +110,7 @@ def _rows(request: ChangeRequest, io: FileIO, changes: CommitChanges) -> Iterato
 
 
 def _rows_of_part(request: ChangeRequest, changes: CommitChanges, table: pa.Table) -> pa.Table:
-    """Return the rows of a task's part: equal rows, or rows of one identity, are in the same."""
+    """Return the rows of a task's part; rows that are equal, or of one identity, share it."""
     if changes.parts < 2:
         return table
     keys = identity_keys(request, table) or row_keys(request, table)
@@ -120,7 +119,7 @@ def _rows_of_part(request: ChangeRequest, changes: CommitChanges, table: pa.Tabl
 
 
 def _rows_held(file: ChangedFile) -> int:
-    """Return how many rows of a file are changes, at most."""
+    """Return the maximum number of changed rows of a file."""
     match file:
         case ChangedFile(None, task) | ChangedFile(task, None) if task is not None:
             return task.record_count

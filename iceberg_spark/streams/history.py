@@ -1,4 +1,4 @@
-"""What a branch's history has after the snapshot that a stream has read, or why it can't tell."""
+"""The snapshots of a branch after the last one that a stream has read, or why that is unknown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOW_TO_GO_ON = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BranchHistory:
-    """A branch of one version of a table, as far back as its snapshots are kept.
+    """A branch of one version of a table, as far back as its snapshots exist.
 
     `head` is None for a table without snapshots.
     """
@@ -33,16 +33,19 @@ class BranchHistory:
     head: Snapshot | None
 
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """Return all snapshots that are kept, oldest first."""
+        """Return all existing snapshots, oldest first."""
         if self.head is None:
             return ()
         return tuple(ancestors(self.metadata, self.head.snapshot_id))[::-1]
 
     def after(self, snapshot_id: int, end_id: int | None = None) -> tuple[Snapshot, ...]:
-        """Return the snapshots after one, oldest first, up to the head or a given end.
+        """Return the snapshots after one, oldest first, up to the head or an end.
 
-        The snapshot itself may have expired, what came next may not. Raises NoSuchSnapshotError
-        where it has, or the end has; ValidationException where the history has another course.
+        The snapshot itself may have expired, but not the next one.
+
+        Raises:
+            NoSuchSnapshotError: the next snapshot, or the end, has expired.
+            ValidationException: the snapshot is not in the history.
         """
         last = self._last(snapshot_id, end_id)
         following: list[Snapshot] = []
@@ -68,7 +71,7 @@ class BranchHistory:
         return self.head
 
     def _lost(self, snapshot_id: int, oldest: Snapshot) -> IcebergError:
-        """Return why a snapshot is not in the history whose oldest snapshot is given."""
+        """Return the error for a snapshot that is not in the history with this oldest snapshot."""
         parent = oldest.parent_snapshot_id
         if parent is None or self._descends(snapshot_id, oldest.snapshot_id):
             return self._rolled_back(snapshot_id)
@@ -98,7 +101,7 @@ class BranchHistory:
         )
 
     def _next_by_former_metadata(self, snapshot_id: int) -> int | None:
-        """Return the snapshot that followed, as a former metadata file knows it."""
+        """Return the next snapshot from an earlier metadata file."""
         former = self.metadata.metadata_log[: -STREAMING.former_metadata - 1 : -1]
         for entry in former:
             with suppress(IcebergError):
@@ -111,7 +114,7 @@ class BranchHistory:
         return None
 
     def _led_here(self, snapshot: Snapshot, metadata: TableMetadata) -> bool:
-        """Tell whether a snapshot was an ancestor of this branch in a former version."""
+        """Return whether a snapshot was an ancestor of this branch in an earlier version."""
         head = metadata.branch_head(self.branch)
         if head is None:
             return False
@@ -119,7 +122,7 @@ class BranchHistory:
 
 
 def branch_history(metadata: TableMetadata, io: FileIO, branch: str | None) -> BranchHistory:
-    """Return the history of a branch (None: main). Raises NoSuchSnapshotError where it is gone."""
+    """Return the history of a branch (None: main). Raises NoSuchSnapshotError if it is gone."""
     name = branch or MAIN_BRANCH
     ref = metadata.refs.get(name)
     if name != MAIN_BRANCH and (ref is None or not ref.is_branch):

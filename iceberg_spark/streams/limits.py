@@ -1,4 +1,4 @@
-"""Numbers by which streams bound their work."""
+"""Numbers that limit the work of streams."""
 
 from __future__ import annotations
 
@@ -7,29 +7,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StreamingLimits:
-    """How often a stream looks at its table, and how much it keeps."""
+    """How often a stream loads its table, and how much it caches."""
 
     idle_share: float = 0.01
-    """Of a CPU, for looks at a table where nothing is new; Spark asks some 60 times a second."""
+    """Share of a CPU for loading an unchanged table; Spark asks about 60 times a second."""
     asked_share: float = 0.1
-    """Of the time, for such looks where a store or a server has to be asked."""
+    """Share of the time for such loads if they send requests to a store or a server."""
     shortest_wait: float = 0.02
-    """Seconds between two looks at a table where nothing is new: what the first of them wait."""
+    """Seconds between two loads of an unchanged table, at first."""
     longest_wait: float = 0.2
-    """Seconds that Spark is kept waiting for an answer at most: a stop of the query takes as
-    long, and rows come later by as much."""
+    """Seconds that Spark waits for a response, at most; stops and new rows are delayed as long."""
     longest_pause: float = 2.0
-    """Seconds between two looks at most, where each costs much."""
+    """Seconds between two loads, at most, if each is expensive."""
     kept_snapshots: int = 4
-    """Snapshots whose files are kept decoded, of those that a batch ends in the middle of."""
+    """Snapshots whose files are cached, of those in which a batch ends."""
     former_metadata: int = 100
-    """Metadata files that are read to name a snapshot that has expired."""
+    """Metadata files to read to find an expired snapshot."""
     changes_together: int = 1_000_000
-    """Rows that one task brings together to tell which were only carried over."""
+    """Rows that one task compares to find those that were only carried over."""
     changes_bytes: int = 128 * 1024 * 1024
     """Bytes of changed files that a task reads, ..."""
     changes_files: int = 64
-    """... and files, unless one commit's rows have to be brought together."""
+    """... and files, unless the rows of one commit must be compared."""
 
 
 STREAMING = StreamingLimits()

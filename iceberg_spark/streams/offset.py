@@ -1,4 +1,4 @@
-"""How far a stream has read: what stands in a checkpoint, as Java's `StreamingOffset`."""
+"""How far a stream has read: the content of a checkpoint, Java's `StreamingOffset`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _LARGEST = 2**31 - 1  # Java reads a position as an int
 
 @dataclass(frozen=True, slots=True)
 class StreamOffset:
-    """The next file of a snapshot: what lies before `position` has been read.
+    """The next file of a snapshot: files before `position` have been read.
 
-    `position` counts as Java's planner does (`snapshot_files`). With `scan_all_files` all files of
-    the snapshot are meant, not only those that it added. In a stream of changes `position` is
-    the number of commits that were handed out.
+    `position` counts as in Java's planner (`snapshot_files`). `scan_all_files` selects all files of
+    the snapshot, not only those that it added. In a stream of changes, `position` is the number of
+    commits in all batches so far.
     """
 
     snapshot_id: int
@@ -27,11 +27,11 @@ class StreamOffset:
 
     @property
     def names_snapshot(self) -> bool:
-        """Whether it is a place in the table's history, and not one of the marks below."""
+        """Whether it is a position in the table's history and not one of the marks below."""
         return self.snapshot_id != _NO_SNAPSHOT
 
     def as_json(self) -> dict[str, object]:
-        """Return the members that Java writes, in its order."""
+        """Return the members in Java's form and order."""
         return {
             "version": _VERSION,
             "snapshot_id": self.snapshot_id,
@@ -43,9 +43,9 @@ class StreamOffset:
 NOTHING_READ = StreamOffset(_NO_SNAPSHOT, -1)
 """Before the first snapshot (Java: START_OFFSET)."""
 FROM_LATEST = StreamOffset(_NO_SNAPSHOT, -2)
-"""Where a stream starts that takes nothing of what is there; never the end of a batch."""
+"""The start of a stream that skips existing rows; never the end of a batch."""
 FROM_FULL = StreamOffset(_NO_SNAPSHOT, -1, scan_all_files=True)
-"""Where a stream starts that takes the table as it is first; never the end of a batch."""
+"""The start of a stream that reads the whole table first; never the end of a batch."""
 
 
 def after_snapshot(snapshot_id: int) -> StreamOffset:
@@ -54,12 +54,12 @@ def after_snapshot(snapshot_id: int) -> StreamOffset:
 
 
 def is_past_everything(offset: StreamOffset) -> bool:
-    """Tell whether an offset is past all files of its snapshot, however many it has."""
+    """Return whether an offset is past all files of its snapshot, however many it has."""
     return offset.position == _LARGEST
 
 
 def offset_from_json(node: object) -> StreamOffset:
-    """Return the offset that a checkpoint holds. Raises InvalidInputError for what is none."""
+    """Return the offset in a checkpoint. Raises InvalidInputError if it is not valid."""
     if not isinstance(node, Mapping):
         raise _no_offset(node)
     if node.get("version") != _VERSION:

@@ -1,4 +1,4 @@
-"""One run of a stream: it looks at its table, says how far the next batch goes, and plans it."""
+"""One run of a stream: loads its table, computes the end of the next batch, and plans it."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ Planned_co = TypeVar("Planned_co", covariant=True)
 
 
 class StreamKind(Protocol[Planned_co]):
-    """What a stream shows of a table: rows that were added, or changes."""
+    """What a stream shows of a table: appended rows, or changes."""
 
     def start(self, history: BranchHistory) -> StreamOffset:
-        """Return where the first batch begins."""
+        """Return the start of the first batch."""
         ...
 
     def latest(self, seen: TableSeen, start: StreamOffset, *, limited: bool) -> StreamOffset:
-        """Return the end of the next batch, `start` where there is nothing to read."""
+        """Return the end of the next batch, `start` if there is nothing to read."""
         ...
 
     def plan(self, seen: TableSeen, start: StreamOffset, end: StreamOffset) -> Planned_co:
-        """Return what a batch reads."""
+        """Return the plan of a batch."""
         ...
 
 
 class RunningStream(Generic[Planned_co]):
-    """Keeps what one run of a query knows.
+    """The state of one run of a query.
 
-    PySpark 4.1 says neither where it is nor how much a batch may hold: the stream goes on from the
-    offset that it gave last, or from the checkpoint's, which is planned first after a restart.
+    PySpark 4.1 passes neither its position nor the limits of a batch. The stream continues from the
+    offset that it returned last, or from the checkpoint's, which is planned first after a restart.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class RunningStream(Generic[Planned_co]):
         self._last: tuple[int | None] | None = None
 
     def initial(self) -> StreamOffset:
-        """Return where the first batch begins; the same one all along a run."""
+        """Return the start of the first batch, the same during a run."""
         if self._initial is None:
             seen = self._watch.look()
             self._initial = self._kind.start(seen.history)
@@ -67,12 +67,12 @@ class RunningStream(Generic[Planned_co]):
         return end
 
     def plan(self, start: StreamOffset, end: StreamOffset) -> Planned_co:
-        """Return what the batch between two offsets reads."""
+        """Return the plan of the batch between two offsets."""
         self._position = self._position or end
         return self._kind.plan(self._watch.look(), start, end)
 
     def end_here(self) -> None:
-        """Read no further than the newest snapshot of now."""
+        """Read no further than the current snapshot."""
         head = self._watch.look().history.head
         self._last = (None if head is None else head.snapshot_id,)
 

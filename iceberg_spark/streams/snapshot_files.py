@@ -1,8 +1,8 @@
 """The files of one snapshot by the positions that offsets count (Java: MicroBatches).
 
-A manifest's first position is the number of files, added and existing, in the manifests before
-it; from there on the files that a stream reads are counted. Only the manifests that the snapshot
-itself wrote count, unless the whole table as it was then is read.
+A manifest's first position is the number of added and existing files in the manifests before it.
+From there on, the files that a stream reads are counted. Only manifests that the snapshot itself
+wrote count, unless the whole table at that time is read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from iceberg_spark.streams.offset import StreamOffset
 
 Value = TypeVar("Value")
 Key = tuple[int, bool]
-"""A snapshot's id, and whether all its files are meant."""
+"""A snapshot's id, and whether to read all its files."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class SnapshotFiles:
 
     @property
     def record_counts(self) -> Longs:
-        """The rows of each file, deleted ones too."""
+        """The rows of each file, including deleted ones."""
         counts: Longs = self.plan.files.column("record_count").to_numpy()
         return counts
 
@@ -56,7 +56,7 @@ class SnapshotFiles:
 
 @dataclass(slots=True)
 class FilesKnown:
-    """What was found out about snapshots lately; they never change."""
+    """A cache of the files of recent snapshots, which never change."""
 
     _manifests: OrderedDict[Key, tuple[ManifestFile, ...]] = field(default_factory=OrderedDict)
     _files: OrderedDict[Key, SnapshotFiles] = field(default_factory=OrderedDict)
@@ -64,7 +64,7 @@ class FilesKnown:
     def end(
         self, metadata: TableMetadata, io: FileIO, snapshot: Snapshot, *, everything: bool
     ) -> int:
-        """Return the position past the last file, by the manifest list alone."""
+        """Return the position past the last file, from the manifest list alone."""
         return _end(self._of(metadata, io, snapshot, everything), everything=everything)
 
     def files(
@@ -72,17 +72,17 @@ class FilesKnown:
     ) -> SnapshotFiles:
         """Return the files of a snapshot and their positions.
 
-        Raises CorruptFileError where a manifest list counts other files than its manifests have.
+        Raises CorruptFileError if a manifest list counts other files than its manifests have.
         """
         return _cached(self._files, key, lambda: self._plan(metadata, io, context, key))
 
     def read_after(
         self, metadata: TableMetadata, io: FileIO, offset: StreamOffset, following: Snapshot
     ) -> bool:
-        """Tell whether an offset is proved to be past all files of a snapshot that has expired.
+        """Return whether an offset is past all files of an expired snapshot for certain.
 
-        `following` is the snapshot after it: an append lists the manifests of before as they
-        were, unless it merged some, which it then holds existing files of.
+        `following` is the next snapshot. An append lists the earlier manifests unchanged, unless it
+        merged some, which then have existing files.
         """
         if following.operation != Operation.APPEND or offset.scan_all_files:
             return False

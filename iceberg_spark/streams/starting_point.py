@@ -1,4 +1,4 @@
-"""Where a stream without a checkpoint begins (Java: MicroBatchUtils.determineStartingOffset)."""
+"""The start of a stream without a checkpoint (Java: MicroBatchUtils.determineStartingOffset)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from iceberg_spark.streams.stream_options import StreamOptions
 def starting_point(options: StreamOptions, history: BranchHistory) -> StreamOffset:
     """Return the start of a stream's first batch.
 
-    That of `latest` and `full` is a mark: which snapshot was meant stands in the end of the first
-    batch, so that a batch that is planned again is the same. Raises NoSuchSnapshotError for an id
+    `latest` and `full` return a mark. The end of the first batch stores which snapshot it stood
+    for, so that planning the batch again gives the same files. Raises NoSuchSnapshotError for an id
     that is not in the branch's history.
     """
     match options.start:
@@ -34,9 +34,9 @@ def starting_point(options: StreamOptions, history: BranchHistory) -> StreamOffs
 
 
 def first_offset(options: StreamOptions, history: BranchHistory) -> StreamOffset:
-    """Return the place of the oldest snapshot, or of the first one at or after the time asked for.
+    """Return the position of the oldest snapshot, or of the first one at or after a time.
 
-    NOTHING_READ where there is none yet.
+    NOTHING_READ if there is none yet.
     """
     snapshots = history.snapshots()
     since = options.from_timestamp_ms

@@ -1,4 +1,4 @@
-"""The options of a stream's load, parsed once. Names are Java's, plus `stream-from-snapshot`."""
+"""The options of a stream, parsed once. Names are Java's, plus `stream-from-snapshot`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ STREAM_OPTIONS = (
 )  # fmt: skip
 
 StartingPoint: TypeAlias = Literal["earliest", "latest", "full"] | int
-"""Where a stream without a checkpoint begins; an id: after that snapshot."""
+"""The start of a stream without a checkpoint; an id: after that snapshot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOptions:
-    """What a stream was asked for, besides columns and filter; None: no limit, or not said.
+    """A stream's options without columns and filter; None: no limit, or not set.
 
-    `from_timestamp_ms` is ms since the epoch. The limits are a batch's files and rows.
+    `from_timestamp_ms` is ms since the epoch. The limits are the files and rows of a batch.
     """
 
     branch: str | None = None
@@ -47,12 +47,12 @@ class StreamOptions:
 
     @property
     def is_limited(self) -> bool:
-        """Whether a batch may be less than what is there."""
+        """Whether a batch may be less than all new rows."""
         return self.max_files is not None or self.max_rows is not None
 
 
 def refuse_stream_options(options: Mapping[str, str]) -> None:
-    """Raise InvalidOptionError where a batch was given options of streams."""
+    """Raise InvalidOptionError if a batch read has options of streams."""
     lower = {key.lower() for key in options}
     values = [name for name in STREAM_OPTIONS if name in lower]
     if values:
@@ -64,9 +64,9 @@ def refuse_stream_options(options: Mapping[str, str]) -> None:
 def stream_options(
     options: Mapping[str, str], read: ReadOptions, *, changes: bool
 ) -> StreamOptions:
-    """Parse the options of a stream; `read` are those that a batch has as well.
+    """Parse the options of a stream; `read` are those that it shares with a batch.
 
-    Raises InvalidOptionError for what is for batches only, or for the other kind of stream.
+    Raises InvalidOptionError for options of batches only, or of the other kind of stream.
     """
     values = known_options(options, (*READ_OPTIONS, *STREAM_OPTIONS), ())
     _check(read, values, changes=changes)

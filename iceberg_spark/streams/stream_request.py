@@ -1,4 +1,4 @@
-"""A stream as it was loaded: table, columns and options, pinned for all processes of a query."""
+"""A loaded stream: table, columns and options, pinned for all processes of a query."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from iceberg_spark.streams.table_watch import StreamedTable
 
 @dataclass(frozen=True, slots=True)
 class StreamRequest:
-    """A stream of what is appended to a table."""
+    """A stream of rows appended to a table."""
 
     table: StreamedTable
     read: ReadOptions
@@ -47,7 +47,7 @@ class ChangesRequest(StreamRequest):
 def stream_of_rows(
     stream: StreamOptions, read: ReadOptions, context: ScanContext, table_uuid: str
 ) -> StreamRequest:
-    """Return a stream of what is appended to a table."""
+    """Return a stream of rows appended to a table."""
     return StreamRequest(_table(read, stream, context, table_uuid), read, stream)
 
 

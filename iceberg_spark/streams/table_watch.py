@@ -1,4 +1,4 @@
-"""A table that a stream reads, looked at again and again."""
+"""The table that a stream reads, loaded repeatedly."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from iceberg_spark.streams.limits import STREAMING
 
 @dataclass(frozen=True, slots=True)
 class StreamedTable:
-    """Which table a stream reads, and its columns: they stay as they were at the load.
+    """The table of a stream, with the columns of the load, which never change.
 
-    `options` are those of the load that concern storage and catalog (may hold secrets).
+    `options` are those of the load for storage and catalog (may hold secrets).
     """
 
     path: str
@@ -53,13 +53,13 @@ class TableSeen:
         return self.history.io
 
     def up_to(self, snapshot_id: int | None) -> TableSeen:
-        """Return the table as if the branch ended at a snapshot; None: had not begun."""
+        """Return the table as if the branch ended at a snapshot; None: as if it had none."""
         head = None if snapshot_id is None else self.metadata.snapshot(snapshot_id)
         return replace(self, history=replace(self.history, head=head))
 
 
 class TableWatch:
-    """Loads the newest version of a table; one that is known already is handed out again."""
+    """Loads the newest version of a table; returns a known version again."""
 
     def __init__(self, table: StreamedTable) -> None:
         self._table = table
@@ -67,10 +67,12 @@ class TableWatch:
         self._seen: tuple[LoadedTable, TableSeen] | None = None
 
     def look(self) -> TableSeen:
-        """Return the newest version.
+        """Load the newest version.
 
-        Raises NoSuchTableError for a table that is gone or another's, NoSuchSnapshotError for a
-        branch that is gone, InvalidSchemaError where the stream's columns changed.
+        Raises:
+            NoSuchTableError: the table was dropped, or its name belongs to another table.
+            NoSuchSnapshotError: the branch was removed.
+            InvalidSchemaError: the stream's columns changed.
         """
         if self._catalog is None:
             self._catalog = resolve(split_name(self._table.path)[0], self._table.options)
@@ -111,7 +113,7 @@ def renewed(context: ScanContext, loaded: LoadedTable) -> ScanContext:
 
 
 class Pace:
-    """When to look at a table in which nothing is new; Spark asks without pause."""
+    """When to load an unchanged table again; Spark asks without pause."""
 
     def __init__(
         self,
@@ -125,7 +127,7 @@ class Pace:
         self._began = 0.0, 0.0
 
     def may_look(self) -> bool:
-        """Wait a little where that is due, and return whether it is time for a look."""
+        """Wait a little if needed, and return whether to load the table."""
         left = self._next - self._clock()
         if left > 0:
             self._sleep(min(left, STREAMING.longest_wait))
@@ -135,7 +137,7 @@ class Pace:
         return True
 
     def looked(self, *, has_news: bool) -> None:
-        """Take note of what a look found: the longer nothing, the rarer the looks."""
+        """Record the result of a load: the longer nothing changes, the rarer the loads."""
         if has_news:
             self._wait = self._next = 0.0
             return
