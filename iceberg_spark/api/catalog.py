@@ -15,7 +15,7 @@ from iceberg_spark.catalog.registry import load_catalog as load
 from iceberg_spark.catalog.registry import overlaid
 from iceberg_spark.catalog.table_name import TableName, check_part, property_texts, table_name
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import session_settings
+from iceberg_spark.engines.spark_presence import session_settings
 from iceberg_spark.errors import (
     InvalidInputError,
     NamespaceAlreadyExistsError,

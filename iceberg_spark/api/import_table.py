@@ -22,7 +22,7 @@ from iceberg_spark.commits.commit import CleanupOnFailure, CommitState, commit
 from iceberg_spark.commits.made_table import DropOnFailure
 from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import active_session, session_settings, session_time_zone
+from iceberg_spark.engines.spark_presence import active_session, session_settings, session_time_zone
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.io import location as locations
 from iceberg_spark.io.file_io import FileIO

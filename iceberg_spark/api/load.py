@@ -10,7 +10,7 @@ from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import TableName, property_texts
-from iceberg_spark.engines.at_hand import session_settings
+from iceberg_spark.engines.spark_presence import session_settings
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.lazy import LazyFunction
 from iceberg_spark.spec.nearest import nearest

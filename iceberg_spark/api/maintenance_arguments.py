@@ -8,7 +8,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import (
+from iceberg_spark.engines.spark_presence import (
     active_session,
     is_case_sensitive,
     is_imported,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from iceberg_spark.api import deferred
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import (
+from iceberg_spark.engines.spark_presence import (
     is_frame,
     read_by_session,
     session_of,

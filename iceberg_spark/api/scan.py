@@ -15,7 +15,7 @@ from iceberg_spark.arrow.pandas_frame import pandas_frame
 from iceberg_spark.arrow.public_types import public_batches, public_schema
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import (
+from iceberg_spark.engines.spark_presence import (
     active_session,
     is_installed,
     read_by_session,

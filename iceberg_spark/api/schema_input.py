@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from iceberg_spark.arrow.from_arrow import from_arrow
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import is_struct, is_type
+from iceberg_spark.engines.spark_presence import is_struct, is_type
 from iceberg_spark.errors import IcebergError, InvalidTypeError
 from iceberg_spark.lazy import LazyModule
 from iceberg_spark.spec import types as t

@@ -13,8 +13,8 @@ from iceberg_spark.commits.commit import CleanupOnFailure, clean_up, commit, sta
 from iceberg_spark.commits.committed_refs import committed_head
 from iceberg_spark.commits.conflict_scope import Planned
 from iceberg_spark.commits.table_part import TablePart
-from iceberg_spark.engines.at_hand import session_dialect, session_time_zone
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
+from iceberg_spark.engines.spark_presence import session_dialect, session_time_zone
 from iceberg_spark.engines.write_rows import RowSource, write_rows
 from iceberg_spark.errors import AlreadyCommittedException, InvalidInputError
 from iceberg_spark.expr.nodes import Unbound

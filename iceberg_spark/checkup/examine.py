@@ -17,7 +17,7 @@ from iceberg_spark.catalog.config import configured, configured_names
 from iceberg_spark.catalog.registry import load_catalog
 from iceberg_spark.checkup.catalogs import catalog_findings, first_line
 from iceberg_spark.checkup.report import Finding, Report, State
-from iceberg_spark.engines.at_hand import is_installed
+from iceberg_spark.engines.spark_presence import is_installed
 from iceberg_spark.lazy import LazyModule
 
 _session = LazyModule("iceberg_spark.checkup.session")

@@ -1,1 +1,1 @@
-"""Who carries a change out: this process, or Spark where there is a session."""
+"""Chooses the engine of a change: this process, or Spark if there is a session."""

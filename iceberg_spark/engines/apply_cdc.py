@@ -1,4 +1,4 @@
-"""Changes by key and sequence applied: by this process, or on Spark where they are many."""
+"""Apply changes by key and sequence: in this process, or on Spark if there are many."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from iceberg_spark.write.uncommitted_files import remove_aborted
 
 @dataclass(frozen=True, slots=True)
 class CdcRequest:
-    """One call of `apply_changes`, its rows looked at once."""
+    """One call of `apply_changes`, with its rows already measured."""
 
     source: CdcInput
     keys: tuple[str, ...]
@@ -65,7 +65,7 @@ class CdcRequest:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCdc:
-    """A request planned on a version of a table: the rows it has, or a frame of them."""
+    """A request planned on a table version: the matching rows, or a DataFrame of them."""
 
     plan: CdcPlan
     events: Events | None
@@ -74,10 +74,10 @@ class PlannedCdc:
 
 
 def plan_cdc(metadata: TableMetadata, request: CdcRequest) -> PlannedCdc | None:
-    """Plan changes on a table as it is staged; None where there are none.
+    """Plan changes on a staged table; None if there are none.
 
-    Raises InvalidInputError, InvalidSchemaError for what does not fit, and for what is wrong with
-    the rows of an Arrow table.
+    Raises InvalidInputError or InvalidSchemaError if the changes do not fit the table, or the rows
+    of an Arrow table are not valid.
     """
     source = request.source
     if request.history and request.truncates:
@@ -157,9 +157,9 @@ def _sequence_type(source: CdcInput) -> IcebergType:
 
 
 def rows_before(planned: PlannedCdc, ledger: Ledger) -> Unbound | None:
-    """Return the filter of the rows that a truncation deletes, None where there is none to do.
+    """Return the filter of the rows that a truncation deletes, None if it deletes none.
 
-    Raises UnsupportedError for one that came late where no column has the rows' sequences.
+    Raises UnsupportedError for a late truncation if no column has the rows' sequences.
     """
     truncated_at, column = planned.truncated_at, planned.plan.sequence
     if truncated_at is None:
@@ -181,7 +181,7 @@ def rows_before(planned: PlannedCdc, ledger: Ledger) -> Unbound | None:
 
 
 def ledger_of(committed: TableMetadata, verb: RowVerb, plan: CdcPlan) -> Ledger:
-    """Return the ledger of a table as a verb sees it, and what is committed of it."""
+    """Return a table's ledger for a verb, and its committed snapshot."""
     now_ms = max(int(time.time() * 1000), verb.metadata.last_updated_ms)
     ledger = open_ledger(verb.metadata, verb.io, plan, verb.branch, now_ms)
     ref = committed.refs.get(ledger.branch)
@@ -191,7 +191,7 @@ def ledger_of(committed: TableMetadata, verb: RowVerb, plan: CdcPlan) -> Ledger:
 def apply_planned(
     verb: RowVerb, context: WriteContext, planned: PlannedCdc, request: CdcRequest, ledger: Ledger
 ) -> CdcChange:
-    """Return the change that a request makes; what it wrote is removed when it fails."""
+    """Return the change of a request; on failure, removes what it wrote."""
     try:
         if planned.events is not None:
             return apply_here(verb, context, planned.plan, planned.events, ledger)

@@ -1,4 +1,4 @@
-"""Changes as users hand them over, ready to be applied: what orders them, and what each does."""
+"""Changes in the form of the caller, prepared to be applied: their order and their operation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from iceberg_spark.arrow.from_arrow import from_arrow
 from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import is_frame, session_dialect, session_time_zone
+from iceberg_spark.engines.spark_presence import is_frame, session_dialect, session_time_zone
 from iceberg_spark.engines.write_rows import RowSource
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.bind import bind
@@ -35,10 +35,10 @@ _COLUMN = re.compile(r"Column<'(.*)'>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class CdcInput:
-    """Rows with `SEQUENCE` and `OPERATION`: an Arrow table, or a frame with too many of them.
+    """Rows with `SEQUENCE` and `OPERATION`: an Arrow table, or a DataFrame if there are many.
 
-    `schema` has the rows' own columns, `sequence` is the one that orders them (None: an
-    expression), and `controls` are those that conditions may use.
+    `schema` has the rows' own columns. `sequence` is the column that orders them (None: an
+    expression). `controls` are the columns that conditions may use.
     """
 
     rows: pa.Table | on_spark.DataFrame
@@ -48,7 +48,7 @@ class CdcInput:
 
     @contextmanager
     def held(self) -> Iterator[CdcInput]:
-        """Keep a frame's rows while the block runs: in what is yielded all passes see the same."""
+        """Persist a DataFrame's rows while the block runs, so that all passes see the same rows."""
         if isinstance(self.rows, pa.Table):
             yield self
         else:
@@ -65,7 +65,7 @@ _OURS = (SEQUENCE, OPERATION)
 
 
 def column_names(columns: Sequence[Any] | None, what: str) -> tuple[str, ...] | None:
-    """Return names of columns, which may be given as PySpark's columns."""
+    """Return names of columns, which may be PySpark columns."""
     if columns is None:
         return None
     if isinstance(columns, str):
@@ -74,7 +74,7 @@ def column_names(columns: Sequence[Any] | None, what: str) -> tuple[str, ...] | 
 
 
 def _plain_name(column: object) -> str | None:
-    """Return the column that is meant, None for an expression."""
+    """Return the name of a column, None for an expression."""
     if isinstance(column, str):
         return column
     match = _COLUMN.fullmatch(repr(column))
@@ -87,9 +87,10 @@ def cdc_input(
     deletes: Condition | None,
     truncates: Condition | None,
 ) -> CdcInput:
-    """Look at the rows once: their sequence, and which are deletes and truncations.
+    """Evaluate the rows once: their sequence, and which are deletes and truncations.
 
-    Frames that the driver can hold come as Arrow. Raises InvalidInputError, InvalidExpressionError.
+    A DataFrame that fits the driver is collected as Arrow. Raises InvalidInputError,
+    InvalidExpressionError.
     """
     if is_frame(rows):
         return _of_frame(rows, sequence_by, deletes, truncates)
@@ -133,9 +134,9 @@ def _of_frame(
 
 
 def _named(names: Sequence[str], condition: Condition) -> list[str]:
-    """Return the columns that SQL text, or a PySpark column, names: as words outside of quotes.
+    """Return the columns whose names occur in SQL text, or in a PySpark column, outside of quotes.
 
-    A PySpark column shows texts without quotes, so that their words count, too.
+    PySpark shows string literals without quotes, so words in them count too.
     """
     is_text = isinstance(condition, str)
     shown = _QUOTED.sub(" ", condition) if is_text else _plain_name(condition) or str(condition)
@@ -149,14 +150,14 @@ def _named(names: Sequence[str], condition: Condition) -> list[str]:
 
 
 def check_own_names(names: Sequence[str]) -> None:
-    """Refuse columns that are named as ours. Raises InvalidInputError."""
+    """Raise InvalidInputError for columns with names that this library uses."""
     for name in names:
         if name.lower() in _OURS:
             raise InvalidInputError(f"Column '{name}' is needed for the change itself; rename it")
 
 
 def _matches(table: pa.Table, condition: Condition) -> tuple[Any, set[str]]:
-    """Return the mask of the rows for which a condition is true, and the columns that it names."""
+    """Return the mask of the rows for which a condition is true, and the columns in it."""
     if not isinstance(condition, str | Predicate | Unbound):
         raise InvalidInputError(
             f"{condition!r} is no condition over Arrow rows: use SQL text, or pass a Spark frame"

@@ -1,4 +1,4 @@
-"""Compactions as they are asked for: options and predicates read, and the engine chosen."""
+"""Compactions as requested: parses options and predicates, and chooses the engine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import (
+from iceberg_spark.engines.spark_presence import (
     active_session,
     is_case_sensitive,
     read_by_session,
@@ -44,7 +44,7 @@ def compaction(
     branch: str | None,
     spark: on_spark.SparkSession | None,
 ) -> Compaction:
-    """Return the compaction of a table's newest version, ready to be run.
+    """Return the compaction of a table's newest version, ready to execute.
 
     Raises InvalidInputError, InvalidOptionError, InvalidSchemaError and what parsing raises.
     """
@@ -63,16 +63,16 @@ def compaction(
 
 
 def _encoding(spark: on_spark.SparkSession) -> dict[str, str]:
-    """Return the properties of files that the session's settings stand in for.
+    """Return the file properties that the session's settings replace.
 
-    Where rows go is for the strategy of the compaction.
+    The compaction's strategy decides the distribution of rows.
     """
     defaults = on_spark.session_write_defaults(spark)
     return overridden_properties({name: defaults[name] for name in _ENCODING if name in defaults})
 
 
 def _runner(spark: on_spark.SparkSession | None) -> Runner:
-    """Return what rewrites groups: a session that is given; one that is active for large ones."""
+    """Return the runner of groups: the given session, or the active one for large groups."""
     if spark is not None:
         return on_spark.compactor(spark)
 

@@ -1,11 +1,11 @@
-"""Who counts the values of columns: this process or Spark's tasks."""
+"""Chooses who counts the values of columns: this process or Spark's tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import active_session
+from iceberg_spark.engines.spark_presence import active_session
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import scheme
 from iceberg_spark.maintenance.column_sketches import (
@@ -19,7 +19,7 @@ from iceberg_spark.scan.task import FileScanTask
 
 
 def sketcher(spark: on_spark.SparkSession | None) -> SketchRunner:
-    """Return what sketches columns: a session that is given; one that is active for large ones."""
+    """Return the runner of sketches: the given session, or the active one for large tables."""
     if spark is not None:
         return on_spark.sketch_runner(spark)
 

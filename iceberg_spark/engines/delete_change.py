@@ -1,4 +1,4 @@
-"""The row-level verbs: on Spark where a session is active, else in this process."""
+"""The row-level verbs: on Spark if a session is active, otherwise in this process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import active_session
+from iceberg_spark.engines.spark_presence import active_session
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.quote_references import quote_references
@@ -31,20 +31,19 @@ from iceberg_spark.write.uncommitted_files import remove_aborted
 
 Change = TypeVar("Change")
 IN_PROCESS_BYTES = 32 * 1024 * 1024
-"""Up to so many bytes of data files are looked at by this process though Spark is there: its
-tasks would cost more than the work."""
+"""Bytes of data files up to which this process is used: tasks of Spark would cost more."""
 IN_PROCESS_FILES = 64
 _ARROW_ONLY = TimeType | TimestampNanoType | TimestamptzNanoType
-"""Types that no frame of Spark has."""
+"""Types without a Spark type."""
 
 
 def delete_change(
     verb: RowVerb, context: WriteContext, delete_filter: str | Predicate | Unbound
 ) -> PlannedChange:
-    """Return the change that deletes the rows which match.
+    """Return the change that deletes the matching rows.
 
-    Spark does it where a session is active, unless the core knows all of the condition and there
-    is little to do, or the files are in this process's memory.
+    Uses Spark if a session is active. Exceptions are conditions that the core supports if there is
+    little to do, and files in this process's memory.
     """
     spark = active_session()
     condition = text_of(delete_filter, "delete_filter", context.schema)
@@ -68,7 +67,7 @@ def overwritten(
     *,
     use_spark: bool,
 ) -> RowChange:
-    """Return the change that takes matching rows out for an overwrite, by rewriting files."""
+    """Return the change that removes matching rows for an overwrite, by rewriting files."""
     scope = options.branch, None, options.case_sensitive, options.time_zone
     verb = RowVerb(metadata, io, REWRITE, None, *scope)
 
@@ -93,7 +92,7 @@ def overwritten(
 def whole_or_nothing(
     make: Callable[[WriteContext], Change], context: WriteContext, io: FileIO
 ) -> Change:
-    """Return the change that `make` writes; when it fails its files are removed."""
+    """Return the change that `make` writes; on failure, removes its files."""
     try:
         return make(context)
     except BaseException:
@@ -104,7 +103,7 @@ def whole_or_nothing(
 
 
 def _goes_by_spark(verb: RowVerb) -> bool:
-    """Return whether Spark has types for what it would have to write."""
+    """Return whether Spark has types for all columns that it would write."""
     schema = verb.metadata.schema
     kinds = (schema.find_type(field_id) for field_id in schema.field_ids)
     return verb.mode.merge_on_read or not any(isinstance(kind, _ARROW_ONLY) for kind in kinds)

@@ -1,4 +1,4 @@
-"""Messages of change feeds as rows of changes: Arrow here, frames on Spark."""
+"""Messages of change feeds as rows of changes: in Arrow here, as DataFrames on Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import active_session, is_case_sensitive, is_frame
+from iceberg_spark.engines.spark_presence import active_session, is_case_sensitive, is_frame
 from iceberg_spark.engines.write_rows import RowSource
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spec.arguments import one_of
@@ -33,7 +33,7 @@ TimeUnit: TypeAlias = str | Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class FeedOptions:
-    """The options of a feed, as its caller gave them; see `Unwrapping`."""
+    """The options of a feed, as given by the caller; see `Unwrapping`."""
 
     sequence: str | None = None
     table: str | None = None
@@ -46,7 +46,7 @@ class FeedOptions:
     merge_schema: bool = False
 
     def check(self) -> None:
-        """Raise InvalidInputError or InvalidOptionError for values that are not options."""
+        """Raise InvalidInputError or InvalidOptionError for values that are not valid."""
         by_column = self.time_unit if isinstance(self.time_unit, Mapping) else {"": self.time_unit}
         for unit in by_column.values():
             one_of(unit, "time_unit", tuple(NANOS))

@@ -1,7 +1,7 @@
-"""The port to Spark: what the API uses of it, imported when it is used first.
+"""The port to Spark: the functions that the API uses of it, imported at first use.
 
-The API works without PySpark as long as no frame is asked for. So `on_spark.pyi` has the imports,
-for type checkers, and this the same names with their modules; the tests compare the two.
+The API works without PySpark unless it needs a DataFrame. So `on_spark.pyi` has the imports, for
+type checkers, and this module has the same names with their modules; the tests compare both.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ _imported = LazyNames(
             "in_session",
             "is_case_sensitive",
             "needed_session",
+            "session_time_zone",
         ),
         LazyModule("iceberg_spark.spark.session.option_defaults"): ("session_write_defaults",),
         LazyModule("iceberg_spark.spark.session.session_catalogs"): ("session_catalog",),

@@ -35,6 +35,7 @@ from iceberg_spark.spark.session.active_session import active_session as active_
 from iceberg_spark.spark.session.active_session import in_session as in_session
 from iceberg_spark.spark.session.active_session import is_case_sensitive as is_case_sensitive
 from iceberg_spark.spark.session.active_session import needed_session as needed_session
+from iceberg_spark.spark.session.active_session import session_time_zone as session_time_zone
 from iceberg_spark.spark.session.option_defaults import (
     session_write_defaults as session_write_defaults,
 )

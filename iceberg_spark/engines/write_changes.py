@@ -1,10 +1,10 @@
-"""Changes as users hand them over, written as rows and deletes: Arrow here, frames on Spark."""
+"""Write changes in the form of the caller as rows and deletes: Arrow here, DataFrames on Spark."""
 
 from __future__ import annotations
 
 from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import is_frame
+from iceberg_spark.engines.spark_presence import is_frame
 from iceberg_spark.engines.write_rows import RowSource
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
@@ -18,7 +18,10 @@ from iceberg_spark.write.upsert_context import UpsertContext
 def write_changes(rows: RowSource, context: UpsertContext, io: FileIO) -> UpsertedFiles:
     """Write an upsert's files, which no table refers to yet.
 
-    Raises InvalidSchemaError, InvalidInputError (values, keys, order), InvalidTypeError.
+    Raises:
+        InvalidSchemaError: the rows do not fit the table.
+        InvalidInputError: a value, a key or the order is not valid.
+        InvalidTypeError: the rows have an unsupported type.
     """
     if is_frame(rows):
         return _write_frame(rows, context, io)
@@ -28,7 +31,7 @@ def write_changes(rows: RowSource, context: UpsertContext, io: FileIO) -> Upsert
 
 
 def _write_frame(frame: on_spark.DataFrame, context: UpsertContext, io: FileIO) -> UpsertedFiles:
-    """Write on Spark; files of failed, retried and speculative tasks are removed."""
+    """Write on Spark; removes files of failed, retried and speculative tasks."""
     planned = on_spark.plan_upsert(frame, context)
     try:
         files = on_spark.run_upsert(planned)

@@ -1,4 +1,4 @@
-"""Rows as users hand them over, written as data files: Arrow here, Spark frames on Spark."""
+"""Write rows in the form of the caller as data files: Arrow here, DataFrames on Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import is_frame
+from iceberg_spark.engines.spark_presence import is_frame
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.session.engine import DISTRIBUTIONS, ENGINES, Engine
 from iceberg_spark.spark.writing.write_engine import write_engine
@@ -22,18 +22,18 @@ from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.sorted_files import write_sorted_files
 
 RowSource: TypeAlias = "pa.Table | pa.RecordBatch | pa.RecordBatchReader | on_spark.DataFrame"
-"""Or a pandas DataFrame, or what else gives an Arrow stream (`given_rows`); none ships types."""
+"""Rows of the caller, also a pandas DataFrame or anything with an Arrow stream (`given_rows`)."""
 
 
 def has_several_passes(rows: RowSource) -> bool:
-    """Return whether rows can surely be looked at again: a stream gives its batches once."""
+    """Return whether rows can be read several times: a stream yields its batches once."""
     return is_frame(rows) or isinstance(rows, pa.Table | pa.RecordBatch)
 
 
 def for_several_passes(rows: RowSource, what: str) -> RowSource:
-    """Return rows that can be looked at again.
+    """Return rows that can be read several times.
 
-    Those of a stream are held in memory. Raises what `given_rows` raises.
+    Rows of a stream are loaded into memory. Raises what `given_rows` raises.
     """
     if has_several_passes(rows):
         return rows
@@ -52,9 +52,14 @@ def write_rows(
 ) -> tuple[DataFile, ...]:
     """Write rows as new data files that no table refers to yet.
 
-    Arrow data is written by this process; a Spark frame by Spark's tasks, with an engine and a
-    distribution as `write_frame` takes them. Raises InvalidSchemaError, InvalidInputError
-    (values), InvalidTypeError, UnsupportedError (an engine that can't).
+    This process writes Arrow data; Spark's tasks write a DataFrame, with an engine and a
+    distribution as in `write_frame`.
+
+    Raises:
+        InvalidSchemaError: the rows do not fit the table.
+        InvalidInputError: a value is not valid.
+        InvalidTypeError: the rows have an unsupported type.
+        UnsupportedError: the engine cannot write the rows.
     """
     one_of(engine, "engine", ENGINES)
     if is_frame(rows):
@@ -67,7 +72,7 @@ def write_rows(
 
 
 def write_plan(metadata: TableMetadata, engine: Engine | None, mode: str | None) -> str:
-    """Return in words how a frame would be written to a table's newest version."""
+    """Describe how a DataFrame would be written to a table's newest version."""
     context = write_context(metadata)
     chosen = write_engine(context, engine)
     ordered = "sorted by the table's order" if on_spark.is_sortable(context) else "unsorted"

@@ -22,7 +22,10 @@ from iceberg_spark.expr.nodes import (
     StartsWith,
     Unbound,
 )
-from iceberg_spark.expr.sql import parse_predicate
+from iceberg_spark.lazy import LazyFunction
+
+_parse_predicate = LazyFunction("iceberg_spark.expr.parse", "parse_predicate")
+"""Imports the SQL parser when the first predicate comes as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,8 @@ def as_unbound(predicate: str | Predicate | Unbound, dialect: Dialect = SPARK) -
     Raises InvalidExpressionError for unsupported SQL, InvalidTypeError for anything else.
     """
     if isinstance(predicate, str):
-        return parse_predicate(predicate, dialect)
+        parsed: Unbound = _parse_predicate(predicate, dialect)
+        return parsed
     return _node(predicate)
 
 

@@ -15,7 +15,7 @@ from iceberg_spark.catalog.versions import newest_version
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.may_match import may_match
-from iceberg_spark.expr.sql import parse_predicate
+from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.inspect.names import MetadataTable

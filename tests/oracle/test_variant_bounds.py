@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.api.table import Table
-from iceberg_spark.expr.condition import variant_conjuncts
+from iceberg_spark.expr.parse_variant import variant_conjuncts
 from iceberg_spark.expr.variant_filter import variant_filter
 from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.scan.planner import plan

@@ -20,8 +20,8 @@ from pyspark.sql import functions as sf
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.expr.row_filter import row_filter
-from iceberg_spark.expr.sql import parse_predicate
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.query import plan_query
 from tests.spark.settings import settings

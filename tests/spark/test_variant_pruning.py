@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.api.table import Table
-from iceberg_spark.expr.condition import variant_conjuncts
+from iceberg_spark.expr.parse_variant import variant_conjuncts
 from iceberg_spark.expr.variant_filter import variant_filter
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context

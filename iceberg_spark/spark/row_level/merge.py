@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from iceberg_spark.expr.condition import conjuncts
 from iceberg_spark.expr.nodes import Or, Unbound
+from iceberg_spark.expr.parse_condition import conjuncts
 from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.row_level.conditions import (
     all_of,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from iceberg_spark.expr.condition import variant_conjuncts
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Comparison, Op
+from iceberg_spark.expr.parse_variant import variant_conjuncts
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.expr.variant_filter import (
     VariantField,

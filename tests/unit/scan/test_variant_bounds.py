@@ -10,7 +10,7 @@ import pytest
 
 from iceberg_spark.arrow.variant.bounds import encoded_bounds
 from iceberg_spark.arrow.variant.encode import encoded
-from iceberg_spark.expr.condition import variant_conjuncts
+from iceberg_spark.expr.parse_variant import variant_conjuncts
 from iceberg_spark.expr.variant_filter import variant_filter
 from iceberg_spark.scan.variant_bounds import variant_columns, variant_mask
 from iceberg_spark.spec import types as t

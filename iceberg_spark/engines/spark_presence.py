@@ -1,6 +1,6 @@
-"""What of Spark is at hand: the active session, and whether a value is one of Spark's.
+"""Whether Spark is present: the active session, and whether a value is one of PySpark's.
 
-Nothing here imports PySpark: while nobody did, there is no session and no frame.
+Imports no PySpark: unless the process has imported it, there is no session and no DataFrame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import Unbound
 
-TIME_ZONE_SETTING = "spark.sql.session.timeZone"
 _PYSPARK = "pyspark.sql"
 
 
@@ -34,17 +33,17 @@ def is_installed() -> bool:
 
 
 def is_frame(rows: object) -> TypeGuard[on_spark.DataFrame]:
-    """Return whether these are rows as a Spark frame, classic or Connect."""
+    """Return whether rows are a Spark DataFrame, classic or Connect."""
     return is_imported() and isinstance(rows, on_spark.DataFrame)
 
 
 def is_struct(value: object) -> TypeGuard[on_spark.StructType]:
-    """Return whether this is a schema of PySpark's."""
+    """Return whether a value is a schema of PySpark."""
     return is_imported() and isinstance(value, on_spark.StructType)
 
 
 def is_type(value: object) -> TypeGuard[on_spark.DataType]:
-    """Return whether this is a type of PySpark's."""
+    """Return whether a value is a type of PySpark."""
     return is_imported() and isinstance(value, on_spark.DataType)
 
 
@@ -55,7 +54,7 @@ def active_session() -> on_spark.SparkSession | None:
 
 @contextmanager
 def session_of(rows: object) -> Iterator[None]:
-    """Have the session of rows be the active one while the block runs, where they are a frame."""
+    """Make a DataFrame's session the active one while the block runs; nothing for other rows."""
     if not is_frame(rows):
         yield
         return
@@ -65,23 +64,22 @@ def session_of(rows: object) -> Iterator[None]:
 
 def session_time_zone(spark: on_spark.SparkSession | None = None) -> str | None:
     """Return the time zone of a session, or of the active one; None without one."""
-    session = active_session() if spark is None else spark
-    return None if session is None else session.conf.get(TIME_ZONE_SETTING)
+    return on_spark.session_time_zone(spark) if is_imported() else None
 
 
 def is_case_sensitive(spark: on_spark.SparkSession | None) -> bool:
-    """Return whether a session tells names apart by case; without one they are."""
+    """Return whether names are case sensitive in a session's SQL; True without a session."""
     return spark is None or on_spark.is_case_sensitive(spark)
 
 
 def session_settings(catalog: str) -> dict[str, str]:
-    """Return the properties that the active session's settings give a catalog; none without one."""
+    """Return a catalog's properties in the active session's settings; empty without a session."""
     session = active_session()
     return {} if session is None else on_spark.session_catalog(session, catalog)
 
 
 def session_dialect(spark: on_spark.SparkSession | None = None) -> Dialect:
-    """Return how a session, or the active one, reads SQL; Spark's own way without one."""
+    """Return the SQL dialect of a session or the active one; Spark's default without one."""
     session = active_session() if spark is None else spark
     return SPARK if session is None else on_spark.session_dialect(session)
 
@@ -89,7 +87,7 @@ def session_dialect(spark: on_spark.SparkSession | None = None) -> Dialect:
 def read_by_session(
     predicate: str | Predicate | Unbound, spark: on_spark.SparkSession | None = None
 ) -> Unbound:
-    """Return the tree of a predicate; a text is read as the session reads SQL.
+    """Return the tree of a predicate; a text is parsed in the session's SQL dialect.
 
     Raises what `as_unbound` raises.
     """
