@@ -57,7 +57,7 @@ _SETTINGS = {
     "grid.color": _COLOURS["grid"],
     "grid.linewidth": 0.6,
 }
-_SHORTEST = 60 / 86_400
+_SHORTEST = 10 / 86_400
 """Days that a time axis shows at least: one commit alone has no span."""
 _BYTES = ("B", "KB", "MB", "GB", "TB", "PB")
 _FONT = re.compile(r"font-family: [^;\"]+")

@@ -25,8 +25,10 @@ from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spec.data_file import DataFileContent
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionField
 from iceberg_spark.spec.partition_path import human_text
 from iceberg_spark.spec.properties import WRITE_TARGET_FILE_SIZE_BYTES, positive_property
+from iceberg_spark.spec.transforms import VoidTransform
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -154,9 +156,9 @@ def _partitions(planned: ScanPlan, metadata: TableMetadata) -> Partitions:
 
 
 def _partition_names(planned: ScanPlan, metadata: TableMetadata) -> list[str]:
-    fields = {
-        part.field_id: part for spec in metadata.partition_specs.values() for part in spec.fields
-    }
+    # In version 1 a removed field stays in later specs as void, under the same id.
+    parts_of_specs = [part for spec in metadata.partition_specs.values() for part in spec.fields]
+    fields = {part.field_id: part for part in sorted(parts_of_specs, key=_is_live)}
     names = []
     for part in planned.partitions:
         parts = [(fields[kind.field_id], kind.field_type) for kind in part.kind.fields]
@@ -168,6 +170,10 @@ def _partition_names(planned: ScanPlan, metadata: TableMetadata) -> list[str]:
             for values in canonical_tuples(part.kind, part.tuples)
         ]
     return names
+
+
+def _is_live(part: PartitionField) -> bool:
+    return not isinstance(part.transform, VoidTransform)
 
 
 def _cells(values: Floats) -> Floats:

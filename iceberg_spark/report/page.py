@@ -102,11 +102,13 @@ def render(loaded: LoadedTable, advice: Sequence[MaintenanceItem]) -> str:
 def _summary(metadata: TableMetadata, files: FileFacts) -> str:
     head = metadata.branch_head()
     rows = "0" if head is None else head.summary.get("total-records", "unknown")
+    delete_files = sum(kind.files for kind in files.deletes.kinds)
+    counted = f"{int(rows):,}" if rows.isdecimal() and len(rows) < 19 else rows
     cards = {
-        "rows": f"{int(rows):,}" if rows.isdecimal() and len(rows) < 19 else rows,
+        "rows before deletes" if delete_files else "rows": counted,
         "data": bytes_text(files.sizes.total),
         "data files": f"{files.sizes.files:,}",
-        "delete files": f"{sum(kind.files for kind in files.deletes.kinds):,}",
+        "delete files": f"{delete_files:,}",
         "partitions": f"{files.partitions.count:,}" if files.partitions.count else "none",
         "snapshots": f"{len(metadata.snapshots):,}",
         "last commit (UTC)": "never" if head is None else _when(head.timestamp_ms),

@@ -55,3 +55,6 @@ def test_spark_finds_the_format_of_an_installed_wheel(tmp_path):
     env |= {"PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)}
     out = run(python, script, tmp_path / "table", environment, cwd=tmp_path, env=env)
     assert "rows: [1, 2, 3]" in out
+
+    command = environment / "bin" / "iceberg-spark"
+    assert run(command, "count", tmp_path / "table", cwd=tmp_path, env=env) == "3\n"

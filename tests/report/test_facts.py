@@ -145,6 +145,18 @@ def test_equality_deletes_are_counted_and_mask_no_exact_share(tmp_path):
     assert debt.masked_shares.tolist() == []
 
 
+def test_partition_of_a_removed_field_keeps_its_value_in_version_1(tmp_path):
+    table = ice.create_table(
+        tmp_path / "t", "k string", partition_by=["k"], properties={"format-version": "1"}
+    )
+    table.append(pa.table({"k": ["a"]}))
+    with table.update_spec() as update:
+        update.remove_field("k")
+    table.append(pa.table({"k": ["b", "c"]}))
+    largest = file_facts(table.metadata, table.io).partitions.largest
+    assert {(part.name, part.rows) for part in largest} == {("k=a", 1), ("k=null", 2)}
+
+
 def test_heat_map_sums_up_neighbours_and_loses_nothing(tmp_path):
     table = ice.create_table(tmp_path / "t", "k bigint", partition_by=["k"])
     table.append(pa.table({"k": range(3 * REPORT.heat_cells)}))
