@@ -19,6 +19,7 @@ import numpy as np
 from iceberg_spark.lazy import LazyModule
 from iceberg_spark.report.file_facts import DeleteDebt, Partitions, Sizes
 from iceberg_spark.report.history_facts import Commits, Floats, Growth, SnapshotGraph
+from iceberg_spark.spec.printable import printable
 
 _matplotlib = LazyModule("matplotlib")
 _figure = LazyModule("matplotlib.figure")
@@ -257,6 +258,7 @@ def _legend(axis: Any, columns: int) -> None:
 
 
 def _short(text: str, most: int = 40) -> str:
+    text = printable(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

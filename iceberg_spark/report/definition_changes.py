@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from iceberg_spark.report.limits import REPORT
 from iceberg_spark.spec.metadata import TableMetadata
@@ -15,7 +15,7 @@ from iceberg_spark.spec.types import ListType, MapType, StructType
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A line of a diff: "+" was added, "-" was removed, "~" was changed."""
+    """A line of a diff: "+" was added, "-" was removed, "~" was changed, "…" is not shown."""
 
     sign: str
     text: str
@@ -39,16 +39,22 @@ def schema_versions(metadata: TableMetadata) -> tuple[Version, ...]:
         if snapshot.schema_id is not None:
             earlier = since.get(snapshot.schema_id, snapshot.timestamp_ms)
             since[snapshot.schema_id] = min(earlier, snapshot.timestamp_ms)
-    columns = {number: _columns(schema) for number, schema in sorted(metadata.schemas.items())}
+    columns = {number: _columns(metadata.schemas[number]) for number in _newest(metadata.schemas)}
     return _versions(columns, metadata.current_schema_id, since)
 
 
 def spec_versions(metadata: TableMetadata) -> tuple[Version, ...]:
     """Return the newest partition specs, oldest first, with the fields that each changed."""
     fields = {
-        number: _fields(spec, metadata) for number, spec in sorted(metadata.partition_specs.items())
+        number: _fields(metadata.partition_specs[number], metadata)
+        for number in _newest(metadata.partition_specs)
     }
     return _versions(fields, metadata.default_spec_id, {})
+
+
+def _newest(numbers: Iterable[int]) -> list[int]:
+    """Return the numbers of the versions that are shown, and of the one before them."""
+    return sorted(numbers)[-REPORT.schema_versions - 1 :]
 
 
 def _versions(
@@ -59,12 +65,18 @@ def _versions(
     return tuple(
         Version(
             number,
-            tuple(islice(_diff(before, after), REPORT.changes)),
+            _cut(list(_diff(before, after))),
             number == current,
             since.get(number),
         )
         for (_, before), (number, after) in steps
     )
+
+
+def _cut(changes: list[Change]) -> tuple[Change, ...]:
+    hidden = len(changes) - REPORT.changes
+    more = [Change("…", f"{hidden:,} more changes")] if hidden > 0 else []
+    return (*changes[: REPORT.changes], *more)
 
 
 def _diff(before: Mapping[int, str], after: Mapping[int, str]) -> Iterator[Change]:

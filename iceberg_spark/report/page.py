@@ -74,7 +74,7 @@ _HEAD = (
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
     "style-src 'unsafe-inline'\">"
 )
-_SIGNS = {"+": "added", "-": "removed", "~": ""}
+_SIGNS = {"+": "added", "-": "removed"}
 
 
 def render(loaded: LoadedTable, advice: Sequence[MaintenanceItem]) -> str:
@@ -237,7 +237,7 @@ def _versions(title: str, versions: Sequence[Version], count: int) -> str:
         current = ", current" if version.is_current else ""
         since = "" if version.since_ms is None else f", since {_when(version.since_ms)}"
         lines = "\n".join(
-            f'<span class="{_SIGNS[change.sign]}">{change.sign} {_text(change.text)}</span>'
+            f'<span class="{_SIGNS.get(change.sign, "")}">{change.sign} {_text(change.text)}</span>'
             for change in version.changes
         )
         blocks.append(
@@ -278,8 +278,8 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = _cells('th scope="col"', [name.removeprefix("#") for name in names], kinds)
     body = "".join(f"<tr>{_cells('td', row, kinds)}</tr>" for row in rows)
     return (
-        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(names[0])}">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 

@@ -181,3 +181,17 @@ def test_definitions_are_shown_as_a_diff(tmp_path):
     ]  # fmt: skip
     assert (first.is_current, second.is_current) == (False, True)
     assert [change.sign for change in spec_versions(table.metadata)[1].changes] == ["+", "-"]
+
+
+def test_only_the_newest_versions_and_a_bounded_number_of_changes_are_shown(tmp_path):
+    columns = ", ".join(f"c{number} int" for number in range(REPORT.changes + 5))
+    table = ice.create_table(tmp_path / "t", columns)
+    for number in range(REPORT.schema_versions):
+        with table.update_schema() as update:
+            update.rename_column("c0" if number == 0 else f"d{number - 1}", f"d{number}")
+    versions = schema_versions(table.metadata)
+    assert [version.number for version in versions] == [*range(1, REPORT.schema_versions + 1)]
+    assert [len(version.changes) for version in versions] == [1] * REPORT.schema_versions
+    first = schema_versions(ice.create_table(tmp_path / "u", columns).metadata)[0]
+    assert len(first.changes) == REPORT.changes + 1
+    assert first.changes[-1].text == "5 more changes"
