@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 lowest clients faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook report-browser docs audit format public-api settings clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers unit spark test test-4.3 lowest clients faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook report-browser docs audit format public-api settings clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -22,13 +22,14 @@ setup: .venv/.ready ## Make .venv with the package, editable, and all tools; fin
 setup-4.3: .venv-4.3/.ready
 	@scripts/java.sh >/dev/null
 
-# $(1): folder, $(2): constraints, $(3): extra
+# $(1): folder, $(2): constraints, $(3): dependency group
 define make_venv
 @test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python." >&2; exit 1; }
 @test -x $(1)/bin/python || $(PYTHON) -m venv $(1) || \
     { echo "Python's venv module does not work here (Debian: apt-get install python3-venv)." >&2; exit 1; }
 @echo "Installing into $(1), once: a few minutes on a fresh machine."
-@$(1)/bin/python -m pip install --quiet --no-input -c $(2) -e '.[$(3)]'
+@$(1)/bin/python -m pip install --quiet --no-input 'pip>=25.1' # the first with dependency groups
+@$(1)/bin/python -m pip install --quiet --no-input -c $(2) -e . --group $(3)
 @touch $(1)/.ready
 endef
 
@@ -59,6 +60,12 @@ lint: setup
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports
+
+unit: setup ## Run the tests without Spark; ROOM=commits runs those of one room
+	@$(WITH_SPARK) $(PY) -m pytest tests/unit/$(ROOM) -q -m "not slow" -n auto
+
+spark: setup ## Run tests with Spark in one session: T=tests/spark/test_merge.py, K="part of a name"
+	@$(WITH_SPARK) $(PY) -m pytest $(or $(T),tests/spark) $(if $(K),-k "$(K)") -q
 
 test: setup setup-4.3 .venv-lowest/.ready ## Run all tests: PySpark 4.1, a case each on 4.3; slow machines take turns in cases with Spark
 	@$(MAKE) --no-print-directory servers
@@ -125,7 +132,7 @@ report-browser: setup ## Open a table report in Chromium (CHROMIUM=/usr/bin/chro
 	@$(PY) -m scripts.report_in_browser
 
 docs: setup ## Build the documentation into site/
-	@$(PY) -m pip install --quiet --no-input -c constraints-4.1.txt -e '.[docs]'
+	@$(PY) -m pip install --quiet --no-input -c constraints-4.1.txt -e . --group docs
 	$(PY) -m mkdocs build --strict
 
 audit: ## Look for known holes in the pinned dependencies (needs the package index's JSON interface, or OSV)

@@ -18,7 +18,7 @@ lock() {
 
 lock constraints.txt \
     "The versions that CI runs with. PySpark's own is in constraints-4.1.txt and -4.3.txt." \
-    --extra dev --extra docs
+    --group dev --group docs
 sed -i '/^pyspark==/d' constraints.txt
-lock constraints-clients.txt "The versions that make clients runs with." --extra clients
+lock constraints-clients.txt "The versions that make clients runs with." --group clients
 

@@ -1,4 +1,4 @@
-"""Shows the README as the site's first page, and the version on each page; mkdocs calls these."""
+"""Hooks of mkdocs: files of the root as pages of the site, and the version on each page."""
 
 import re
 import tomllib
@@ -6,6 +6,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+_FILES = {
+    "index.md": "README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "changelog.md": "CHANGELOG.md",
+}
 _FILE_WITHOUT_A_PAGE = re.compile(r"\[([^\]]+)\]\((?!docs/|notebooks/|https?:)[^)]+\)")
 
 
@@ -17,8 +22,9 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Return a page's text. That of the first page is the README, with the site's links."""
-    if page.file.src_uri != "index.md":
+    """Return a page's text. Some pages show a file of the root, with the site's links."""
+    file = _FILES.get(page.file.src_uri)
+    if file is None:
         return markdown
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / file).read_text(encoding="utf-8")
     return _FILE_WITHOUT_A_PAGE.sub(r"\1", text).replace("](docs/", "](")
