@@ -1,6 +1,6 @@
 """Commit each batch of an application once: each attempt looks for it, the commit records it.
 
-The design: docs/decisions/0280-tokens-of-batches.md.
+The design: docs/decisions/batches-once.md.
 """
 
 from __future__ import annotations
