@@ -39,10 +39,15 @@ def print_batches(names: Sequence[str], batches: Iterable[Any], output: OutputFo
 
 
 def print_rows(names: Sequence[str], rows: Iterable[Sequence[Any]], output: OutputFormat) -> None:
-    """Print rows of values that JSON has; JSON is one array of objects."""
+    """Print rows of values that JSON has; JSON is one array of objects.
+
+    Rows without columns, which a SQL command returns, are no text at all.
+    """
     match output:
         case OutputFormat.JSON:
             _print_json_rows(names, rows)
+        case OutputFormat.TEXT if not names:
+            return
         case OutputFormat.TEXT if sys.stdout.isatty():
             _print_tables(names, iter(rows))
         case OutputFormat.TEXT:

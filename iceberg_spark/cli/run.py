@@ -65,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _message(error: Exception) -> str:
     """Return the message on one line: of other libraries' errors the first one, with its kind."""
-    lines = str(error).split("\n")
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     if isinstance(error, IcebergError):
-        return printable(" ".join(line.strip() for line in lines))
+        return printable(" ".join(lines))
     return printable(f"{type(error).__name__}: {lines[0]} ({_TRACEBACK}=1 shows where)")

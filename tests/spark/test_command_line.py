@@ -26,6 +26,16 @@ def test_sql_prints_rows_and_says_when_it_leaves_some_out(spark, tmp_path, capsy
 
 
 def test_error_of_a_statement_is_one_line(spark, tmp_path, capsys):
-    assert run(["sql", "SELECT nothing FROM"]) == 1
+    assert run(["sql", "SELEC 1"]) == 1
+    error = capsys.readouterr().err
+    assert "Syntax error at or near 'SELEC'" in error and error.count("\n") == 1
     assert run(["sql", f"SELECT * FROM `{tmp_path / 'none'}`"]) == 1
-    assert capsys.readouterr().err.count("\n") == 2
+    assert capsys.readouterr().err.startswith("Error: No table at ")
+
+
+def test_statement_without_rows_prints_nothing(spark, tmp_path, capsys):
+    ice.create_table(tmp_path / "t", "id bigint")
+    assert run(["sql", f"INSERT INTO `{tmp_path / 't'}` VALUES (1)"]) == 0
+    assert capsys.readouterr().out == ""
+    assert run(["count", str(tmp_path / "t")]) == 0
+    assert capsys.readouterr().out == "1\n"
