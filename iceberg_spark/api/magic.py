@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.sql import sql
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.active_session import needed_session
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.statements.cursor import split_statements
 from iceberg_spark.spec.printable import printable
 
 _NAME = "iceberg"
@@ -54,17 +56,17 @@ class ShownRows:
 def load_ipython_extension(shell: Any) -> None:
     """Give IPython's shell the magics `%iceberg` and `%%iceberg`.
 
-    `%%iceberg` runs the cell as `sql` does, in the active session, and shows the first 20 rows;
-    `%%iceberg name` puts the frame of all rows into a variable instead of showing it.
+    `%%iceberg` runs the statements of the cell as `sql` does, in the active session, and shows the
+    first 20 rows of the last one. `%%iceberg name` puts its DataFrame into a variable instead.
     """
 
     def iceberg(line: str, cell: str | None = None) -> ShownRows | None:
         name = line.strip()
         if cell is None:
-            return _shown(sql(needed_session(), name))
+            return _shown(_run(needed_session(), name))
         if name and not name.isidentifier():
             raise InvalidInputError(f"%%{_NAME} takes the name of a variable, not '{name}'")
-        frame = sql(needed_session(), cell)
+        frame = _run(needed_session(), cell)
         if not name:
             return _shown(frame)
         shell.user_ns[name] = frame
@@ -77,6 +79,14 @@ def unload_ipython_extension(shell: Any) -> None:
     """Take the magics away again."""
     for magics in shell.magics_manager.magics.values():
         magics.pop(_NAME, None)
+
+
+def _run(session: SparkSession, text: str) -> DataFrame:
+    """Run the statements of a cell in their order, and return the result of the last one."""
+    *first, last = split_statements(text, session_dialect(session))
+    for statement in first:
+        sql(session, statement)
+    return sql(session, last)
 
 
 def _shown(frame: DataFrame) -> ShownRows | None:

@@ -36,6 +36,7 @@ from iceberg_spark.spark.session.engine import ENGINES, Engine
 from iceberg_spark.spec.arguments import check_int, check_text, one_of
 from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.reserved import LINEAGE_NAMES
+from iceberg_spark.spec.shown import ShownText
 
 _NUMBERS = (
     "limit", "snapshot_id", "as_of_timestamp_ms", "start_snapshot_id", "end_snapshot_id",
@@ -106,7 +107,7 @@ class TableScan(ScanRequest):
         lines = (
             on_spark.reading_lines(planned, active_session(), self.engine) if is_installed() else ()
         )
-        return printable(deferred.explain(planned, lines))
+        return ShownText(printable(deferred.explain(planned, lines)))
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream of Arrow batches; memory holds a batch at a time."""

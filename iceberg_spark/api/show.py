@@ -11,6 +11,7 @@ from iceberg_spark.commits.required_columns import RequireNoOtherColumns
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.printable import printable
+from iceberg_spark.spec.shown import shown_type
 from iceberg_spark.spec.sort import SortOrder
 
 
@@ -25,8 +26,8 @@ def table_html(loaded: LoadedTable) -> str:
     """Return the same for a notebook."""
     metadata = loaded.metadata
     columns = "".join(
-        f"<tr><td>{field.field_id}</td><td><b>{html.escape(field.name)}</b></td>"
-        f"<td>{html.escape(str(field.field_type))}</td>"
+        f"<tr><td><b>{html.escape(field.name)}</b></td>"
+        f"<td>{html.escape(shown_type(field.field_type))}</td>"
         f"<td>{'required' if field.required else ''}</td>"
         f"<td>{html.escape(field.doc or '')}</td></tr>"
         for field in metadata.schema.fields
@@ -38,7 +39,7 @@ def table_html(loaded: LoadedTable) -> str:
     )
     return (
         f"<div><b>Iceberg table</b> <code>{html.escape(printable(loaded.identifier))}</code>"
-        f"<table>{facts}</table><table><tr><th>id</th><th>column</th><th>type</th><th></th>"
+        f"<table>{facts}</table><table><tr><th>column</th><th>type</th><th></th>"
         f"<th>comment</th></tr>{columns}</table></div>"
     )
 

@@ -38,6 +38,7 @@ from iceberg_spark.spark.sql.table_planner import (
 )
 from iceberg_spark.spark.sql.variables import with_variables
 from iceberg_spark.spec.printable import printable
+from iceberg_spark.spec.shown import ShownText
 
 
 def sql(spark: SparkSession, query: str, args: Args = None, **frames: Any) -> DataFrame:
@@ -112,11 +113,11 @@ def explain(spark: SparkSession, query: str) -> str:
     _check(spark, query)
     parts = plan_query(spark, query).parts
     if not parts and mentions_ours(spark, query):
-        return "Spark alone can parse this query: EXPLAIN shows which files it reads."
+        return ShownText("Spark alone can parse this query: EXPLAIN shows which files it reads.")
     if not parts:
-        return "The query names no table of this library."
+        return ShownText("The query names no Iceberg table.")
     texts = [text for part in parts for text in _parts_explained(part)]
-    return printable("\n\n".join([*texts, _pruning_in_optimizer(spark)]))
+    return ShownText(printable("\n\n".join([*texts, _pruning_in_optimizer(spark)])))
 
 
 def _pruning_in_optimizer(spark: SparkSession) -> str:

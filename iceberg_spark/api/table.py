@@ -24,6 +24,7 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.properties import COMMIT_NUM_RETRIES, int_property
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.shown import ShownText
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry, SnapshotRef
 from iceberg_spark.spec.sort import SortOrder
 from iceberg_spark.spec.txn import token_of
@@ -213,7 +214,7 @@ class Table(RowVerbs):
         self, engine: Engine | None = None, distribution_mode: Distribution | None = None
     ) -> str:
         """Return which engine would write an appended frame and why, and how rows go to tasks."""
-        return deferred.write_plan(self.metadata, engine, distribution_mode)
+        return ShownText(deferred.write_plan(self.metadata, engine, distribution_mode))
 
     def update_properties(self) -> deferred.UpdateProperties:
         """Return a builder: `.set({...})`, `.remove("k")`, then `.commit()` or a with-block."""

@@ -53,6 +53,14 @@ class ChangedRows:
     deleted: int = 0
     metrics: Mapping[str, str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return (
+            f"{self.inserted:,} rows inserted, {self.updated:,} updated, {self.deleted:,} deleted"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self}</p>"
+
 
 @dataclass(frozen=True, slots=True)
 class RowChange:

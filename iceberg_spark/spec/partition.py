@@ -8,6 +8,7 @@ from typing import Any
 
 from iceberg_spark.spec.floats import identity
 from iceberg_spark.spec.printable import printable
+from iceberg_spark.spec.shown import html_table
 from iceberg_spark.spec.transforms import Transform, VoidTransform
 
 FIRST_PARTITION_FIELD_ID = 1000
@@ -59,6 +60,11 @@ class PartitionSpec:
     def __repr__(self) -> str:
         lines = "".join(f"\n  {part}" for part in self.fields)
         return printable(f"PartitionSpec {self.spec_id}{lines or ', unpartitioned'}")
+
+    def _repr_html_(self) -> str:
+        rows = [(part.name, part.transform, part.source_id) for part in self.fields]
+        columns = ("field", "transform", "of column id")
+        return html_table("Partition spec", columns, rows, "unpartitioned")
 
     def __str__(self) -> str:
         return "[" + ", ".join(str(part) for part in self.fields) + "]"

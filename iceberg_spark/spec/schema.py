@@ -10,6 +10,7 @@ from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.quoted_name import quoted_parts
+from iceberg_spark.spec.shown import html_table, shown_type
 from iceberg_spark.spec.types import (
     IcebergType,
     ListType,
@@ -101,6 +102,19 @@ class Schema:
         identifiers = f", identifier fields: {keys}" if keys else ""
         lines = "".join(f"\n  {child!s}" for child in self.fields)
         return printable(f"Schema {self.schema_id}{identifiers}{lines}")
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                child.name,
+                shown_type(child.field_type),
+                "required" if child.required else "",
+                "key" if child.field_id in self.identifier_field_ids else "",
+                child.doc or "",
+            )
+            for child in self.fields
+        ]
+        return html_table("Schema", ("column", "type", "", "", "comment"), rows, "no column")
 
     def __str__(self) -> str:
         return "table {\n" + "\n".join(f"  {child}" for child in self.fields) + "\n}"

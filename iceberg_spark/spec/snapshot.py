@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from iceberg_spark.spec.shown import html_table, shown_time
+
 MAIN_BRANCH = "main"
 
 
@@ -51,6 +53,14 @@ class Snapshot:
     def operation(self) -> str | None:
         """The operation (`Operation`), None if the writer did not record it."""
         return self.summary.get("operation")
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("committed", shown_time(self.timestamp_ms)),
+            *self.summary.items(),
+            ("parent", "none" if self.parent_snapshot_id is None else self.parent_snapshot_id),
+        ]
+        return html_table(f"Snapshot {self.snapshot_id}", ("", ""), rows)
 
 
 @dataclass(frozen=True, slots=True)

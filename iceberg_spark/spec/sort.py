@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from iceberg_spark.spec.shown import html_table
 from iceberg_spark.spec.transforms import Transform
 
 UNSORTED_ORDER_ID = 0
@@ -61,6 +62,13 @@ class SortOrder:
     def __repr__(self) -> str:
         lines = "".join(f"\n  {key}" for key in self.fields)
         return f"SortOrder {self.order_id}{lines or ', unsorted'}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (key.transform, key.source_id, key.direction, key.null_order) for key in self.fields
+        ]
+        columns = ("transform", "of column id", "direction", "nulls")
+        return html_table("Sort order", columns, rows, "unsorted")
 
     def __str__(self) -> str:
         return "[" + ", ".join(str(key) for key in self.fields) + "]"

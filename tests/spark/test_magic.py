@@ -44,6 +44,19 @@ def test_a_cell_is_a_statement(spark: Any, tmp_path: Path) -> None:
     assert shell.magics == {"line": {}, "cell": {}}
 
 
+def test_a_cell_may_have_several_statements(spark: Any, tmp_path: Path) -> None:
+    shell = Shell()
+    ice.load_ipython_extension(shell)
+    table = f"`{tmp_path}/t`"
+    shown = shell.magics["cell"]["iceberg"](
+        "",
+        f"""CREATE TABLE {table} (s string);
+        INSERT INTO {table} VALUES ('a;b'); -- a comment; with a semicolon
+        SELECT * FROM {table};""",
+    )
+    assert shown.rows == (("a;b",),)
+
+
 def test_ipython_finds_the_extension_and_nothing_else_loads_ipython() -> None:
     text = """
 import sys

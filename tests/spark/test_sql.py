@@ -229,7 +229,7 @@ def test_explain_names_what_prunes_and_what_does_not(spark: Any, warehouse: Path
     assert "prunes nothing  l_partkey IN (SELECT" in text
     assert "sqltest.db.part:" in text
     assert "file pruning in the optimizer: on, " in text
-    assert ice.explain(spark, "select 1") == "The query names no table of this library."
+    assert ice.explain(spark, "select 1") == "The query names no Iceberg table."
 
 
 def test_a_query_without_tables_of_ours_is_spark_s(any_spark: Any) -> None:

@@ -79,6 +79,28 @@ def script_tokens(text: str, dialect: Dialect = SPARK) -> list[Token]:
     return found
 
 
+def split_statements(text: str, dialect: Dialect = SPARK) -> list[str]:
+    """Return the statements of a text, which semicolons separate; a script is one statement.
+
+    A text that cannot be tokenized is returned as one statement.
+    """
+    try:
+        tokens = script_tokens(text, dialect)
+    except UnreadableTextError:
+        return [text]
+    if any(token.text.upper() == "BEGIN" for token in tokens[:3]):  # BEGIN, or a label: BEGIN
+        return [text]
+    statements, start, is_empty = [], 0, True
+    for token in tokens:
+        if token.token_type is not TokenType.SEMICOLON:
+            is_empty = False
+            continue
+        if not is_empty:
+            statements.append(text[start : token.start])
+        start, is_empty = token.end + 1, True
+    return [*statements, text[start:]]
+
+
 def _unclosed(text: str, grammar: type[Spark4]) -> str:
     """Return what is wrong with a text that can't be cut: the last thing opened, never closed."""
     opened = [found.start() for found in _OPENS.finditer(text)]
