@@ -18,12 +18,12 @@ from iceberg_spark.api.statements.definitions import (
     default_format,
 )
 from iceberg_spark.api.statements.landing import Landing, landing
+from iceberg_spark.api.statements.matched_columns import check_columns_by_name
 from iceberg_spark.api.statements.target import Name, new_target, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import (
     InvalidOptionError,
     InvalidSchemaError,
-    NoSuchColumnError,
     NotEnoughColumnsError,
     TooManyColumnsError,
     UnsupportedError,
@@ -291,14 +291,9 @@ def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> Dat
             f"Columns of the table differ by case only ({', '.join(f.name for f in fields)}): "
             "set spark.sql.caseSensitive to true"
         )
-    unknown = [name for name in rows.columns if spelt(name) not in kinds]
-    if unknown and not keeps_unknown:
-        raise NoSuchColumnError(
-            f"The table has no column '{unknown[0]}'; it has: "
-            f"{', '.join(table.schema().column_names)}"
-        )
     if keeps_unknown:  # wider types are the table's then, so nothing is cast before
         return rows
+    check_columns_by_name(rows.columns, [field.name for field in fields], spelt)
     wanted = [kinds[spelt(name)] for name in rows.columns]
     check_inner_names(rows, wanted)
     return rows.to(StructType(wanted))

@@ -11,7 +11,14 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from pyspark.errors import AnalysisException, PySparkException, SparkRuntimeException
+from pyspark.errors import (
+    AnalysisException,
+    ArithmeticException,
+    DateTimeException,
+    NumberFormatException,
+    PySparkException,
+    SparkRuntimeException,
+)
 
 from iceberg_spark.errors import (
     AlreadyExistsError,
@@ -37,6 +44,7 @@ from iceberg_spark.errors import (
     UnsupportedError,
     ViewAlreadyExistsError,
 )
+from iceberg_spark.spark.session.error_conditions import condition_of
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -69,6 +77,8 @@ _ANALYSIS = (
     InvalidInputError, UnsupportedError,
 )  # fmt: skip
 """Classes of errors that Spark finds when it analyses a statement; others come while it runs."""
+_OF_VALUES = (ArithmeticException, NumberFormatException, DateTimeException)
+"""Classes of Spark's errors about values, which a statement meets while it runs."""
 _AT_RUNTIME = (NullValueError, MergeCardinalityError)
 """Classes of the latter kind that are derived from one of the former."""
 
@@ -128,11 +138,13 @@ def spark_error(error: IcebergError) -> IcebergError:
         (True, 'TABLE_OR_VIEW_NOT_FOUND')
     """
     condition, state = _condition(error)
-    return _instance(error, condition, state)
+    return _instance(error, _spark_class(error), condition, state)
 
 
-def _instance(error: IcebergError, condition: str | None, state: str | None) -> IcebergError:
-    both = _both_classes(type(error))  # type: ignore[arg-type]
+def _instance(
+    error: IcebergError, base: type[PySparkException], condition: str | None, state: str | None
+) -> IcebergError:
+    both = _both_classes(type(error), base)  # type: ignore[arg-type]
     message = _store_text(_PRIVATE_VIEW.sub("", str(error)))
     instance: Any = both.__new__(both, *error.args)
     instance.__dict__.update(error.__dict__)
@@ -159,12 +171,24 @@ def _store_text(message: str) -> str:
 
 
 def _unpickled(
-    kind: type[IcebergError], message: str, condition: str | None, state: str | None
+    kind: type[IcebergError],
+    base: type[PySparkException],
+    message: str,
+    condition: str | None,
+    state: str | None,
 ) -> IcebergError:
-    return _instance(kind(message), condition, state)
+    return _instance(kind(message), base, condition, state)
+
+
+def has_condition(error: IcebergError) -> bool:
+    """Return whether an error has a condition of Spark."""
+    return _condition(error)[0] is not None
 
 
 def _condition(error: IcebergError) -> tuple[str | None, str | None]:
+    own = condition_of(error)
+    if own is not None:
+        return own.name, own.sql_state
     for base in type(error).__mro__:
         if base in CONDITIONS:
             return CONDITIONS[base]
@@ -176,10 +200,17 @@ def _condition(error: IcebergError) -> tuple[str | None, str | None]:
     return None, None
 
 
+def _spark_class(error: IcebergError) -> type[PySparkException]:
+    """Return the PySpark class of an error: that of its cause, or by when Spark would raise it."""
+    cause = next((kind for kind in _OF_VALUES if isinstance(error.__cause__, kind)), None)
+    if cause is not None:
+        return cause
+    is_analysis = isinstance(error, _ANALYSIS) and not isinstance(error, _AT_RUNTIME)
+    return AnalysisException if is_analysis else SparkRuntimeException
+
+
 @lru_cache(maxsize=64)
-def _both_classes(kind: type[IcebergError]) -> type[IcebergError]:
-    is_analysis = issubclass(kind, _ANALYSIS) and not issubclass(kind, _AT_RUNTIME)
-    base = AnalysisException if is_analysis else SparkRuntimeException
+def _both_classes(kind: type[IcebergError], base: type[PySparkException]) -> type[IcebergError]:
 
     def get_sql_state(self: Any) -> str | None:
         state: str | None = self._sql_state
@@ -189,7 +220,7 @@ def _both_classes(kind: type[IcebergError]) -> type[IcebergError]:
         return str(self.args[0])
 
     def reduce(self: Any) -> tuple[Any, ...]:
-        return _unpickled, (kind, self._message, self.getCondition(), self._sql_state)
+        return _unpickled, (kind, base, self._message, self.getCondition(), self._sql_state)
 
     members = {
         "getSqlState": get_sql_state, "getMessage": get_message, "__module__": __name__,

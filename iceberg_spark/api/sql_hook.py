@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api.spark_errors import has_condition
 from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_table
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.catalyst.classic_queries import syntax_error
 from iceberg_spark.spark.session.own_methods import original_methods, uses_original_methods
 from iceberg_spark.spark.session.session_cache import session_cache
@@ -34,7 +36,7 @@ def hooked_sql(own: Method) -> Method:
         if uses_original_methods() or not isinstance(sqlQuery, str):
             return own(self, sqlQuery, args, **kwargs)
         with session_cache(self):
-            with original_methods(), _sparks_syntax_errors(self, sqlQuery):
+            with original_methods(), _sparks_syntax_errors(self, sqlQuery, kwargs):
                 text = with_variables(self, sqlQuery)
                 if about_ours(self, text, args) and not _is_run_by_spark(self, text):
                     return sql_with(self, text, args, kwargs)
@@ -61,19 +63,24 @@ def hooked_table(own: Method) -> Method:
 
 
 @contextmanager
-def _sparks_syntax_errors(spark: SparkSession, text: str) -> Iterator[None]:
+def _sparks_syntax_errors(
+    spark: SparkSession, text: str, formatted: Mapping[str, Any]
+) -> Iterator[None]:
     """Raise Spark's own error, with its position, for a statement that Spark cannot parse.
 
-    Statements that Iceberg adds to Spark's grammar keep this library's errors.
+    Statements that Iceberg adds to Spark's grammar keep this library's errors. Spark's parser also
+    refuses statements with words in the right places, such as a MERGE whose clauses are never met.
+    Text with `{fields}`, whose values are `formatted`, is not SQL yet.
     """
     try:
         yield
-    except UnreadableTextError:
-        is_sparks = _EXTENSION.match(text) is None
-        error = syntax_error(spark, text) if is_sparks else None
-        if error is None:
+    except InvalidInputError as error:
+        is_open = isinstance(error, UnreadableTextError) or not has_condition(error)
+        is_sparks = is_open and not formatted and _EXTENSION.match(text) is None
+        of_parser = syntax_error(spark, text) if is_sparks else None
+        if of_parser is None:
             raise
-        raise error from None
+        raise of_parser from None
 
 
 def _is_run_by_spark(spark: SparkSession, text: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.errors import ColumnAlreadyExistsError, InvalidSchemaError
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.quoted_name import quoted_parts
@@ -82,7 +82,7 @@ class Schema:
                 f"Field id {field_id} is used twice, by '{self._name_of[field_id]}' and '{name}'"
             )
         if name in self._id_of:
-            raise InvalidSchemaError(f"Two fields are named '{name}'")
+            raise ColumnAlreadyExistsError(f"Two fields are named '{name}'")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.fields, self.schema_id, self.identifier_field_ids, self.extra)

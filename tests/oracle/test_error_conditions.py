@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.errors import IcebergError
+from tests.oracle.by_turns import new_connect_session
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +25,26 @@ def ours(java: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         one.sql(f"CREATE NAMESPACE IF NOT EXISTS {name}.conditions")
         one.sql(f"CREATE TABLE {name}.conditions.t (id bigint, region string) USING iceberg")
         one.sql(f"CREATE TABLE {name}.conditions.r ({COLUMNS}) USING iceberg")
+        one.sql(f"CREATE TABLE {name}.conditions.e ({COLUMNS}) USING iceberg")
+        one.sql(f"CREATE TABLE {name}.conditions.q (v int, p int) USING iceberg PARTITIONED BY (p)")
         one.sql(f"INSERT INTO {name}.conditions.r VALUES (1, 1, named_struct('a', 1, 'b', 'x'))")
     yield session
-    java.sql("DROP TABLE j.conditions.t PURGE")
-    java.sql("DROP TABLE j.conditions.r PURGE")
+    for table in "treq":
+        java.sql(f"DROP TABLE j.conditions.{table} PURGE")
     ice.disable(session)
+
+
+@pytest.fixture(scope="module")
+def remote(java: SparkSession, ours: SparkSession) -> Iterator[Any]:
+    """A session like `ours`, over Connect."""
+    session = new_connect_session(java)
+    prefix = "spark.sql.catalog.mine"
+    for key in ("type", "uri", "warehouse"):
+        session.conf.set(f"{prefix}.{key}", str(ours.conf.get(f"{prefix}.{key}")))
+    ice.enable(session)
+    yield session
+    ice.disable(session)
+    session.stop()
 
 
 COLUMNS = "id bigint NOT NULL, i int, p struct<a: int, b: string>"
@@ -56,8 +72,73 @@ STORED = (
        WHEN MATCHED THEN UPDATE SET i = 2""",
 )
 
+MATCHED = """MERGE INTO {c}.conditions.r t
+    USING (SELECT 1L AS id, 'a' AS s, 5 AS n) s ON t.id = s.id WHEN"""
+ASSIGNED = (
+    "INSERT INTO {c}.conditions.t BY NAME SELECT 1 AS id, 'a' AS region, 2 AS x",
+    "INSERT INTO {c}.conditions.t BY NAME SELECT 1 AS id, 'a' AS regionx",
+    "INSERT INTO {c}.conditions.t BY NAME SELECT 1 AS x, 2 AS y",
+    "INSERT INTO {c}.conditions.t BY NAME SELECT 1 AS id, 2 AS id",
+    "INSERT OVERWRITE {c}.conditions.t BY NAME SELECT 1 AS id, 'a' AS region, 2 AS x",
+    "INSERT INTO {c}.conditions.t (id, id) VALUES (1, 2)",
+    "INSERT INTO {c}.conditions.r VALUES (DEFAULT, 1, NULL)",
+    "INSERT INTO {c}.conditions.r (i) VALUES (1)",
+    "INSERT INTO {c}.conditions.r SELECT 1, 1, named_struct('a', 1)",
+    "INSERT INTO {c}.conditions.q PARTITION (nothing = 1) SELECT 1",
+    "INSERT INTO {c}.conditions.q PARTITION (v = 1) SELECT 1",
+    "INSERT INTO {c}.conditions.q PARTITION (p = 1, p = 2) SELECT 1",
+    "INSERT INTO {c}.conditions.q PARTITION (p = 1) (p, v) SELECT 1, 2",
+    "UPDATE {c}.conditions.r SET i = 1, i = 2",
+    "UPDATE {c}.conditions.r SET p.a = 1, p = NULL",
+    "UPDATE {c}.conditions.r SET p.a = 1, p.a = 2",
+    "UPDATE {c}.conditions.r SET p.x = 1",
+    "UPDATE {c}.conditions.r SET i.x = 1",
+    "UPDATE {c}.conditions.r SET id = DEFAULT",
+    "UPDATE {c}.conditions.r SET i = sum(i)",
+    "UPDATE {c}.conditions.e SET i = 'a'",
+    "UPDATE {c}.conditions.e SET p.a = 'a'",
+    "UPDATE {c}.conditions.e SET i = nothing",
+    "DELETE FROM {c}.conditions.r WHERE sum(i) = 1",
+    "DELETE FROM {c}.conditions.r WHERE row_number() OVER (ORDER BY id) > 1",
+    "DELETE FROM {c}.conditions.r WHERE rand() > 0.5",
+    "DELETE FROM {c}.conditions.r WHERE i = 'x'",
+    "DELETE FROM {c}.conditions.r WHERE 1 / 0 = i",
+    "DELETE FROM {c}.conditions.r WHERE p.x = 1",
+    f"{MATCHED} MATCHED THEN UPDATE SET t.i = 1, t.i = 2",
+    f"{MATCHED} MATCHED THEN UPDATE SET t.p.a = 1, t.p = NULL",
+    f"{MATCHED} MATCHED THEN UPDATE SET *",
+    f"{MATCHED} NOT MATCHED THEN INSERT *",
+    f"{MATCHED} NOT MATCHED THEN INSERT (i) VALUES (1)",
+    f"{MATCHED} NOT MATCHED THEN INSERT (id, id) VALUES (9L, 1L)",
+    f"{MATCHED} NOT MATCHED THEN INSERT (id, p.a) VALUES (9L, 1L)",
+    f"{MATCHED} NOT MATCHED THEN INSERT (id, i) VALUES (9L)",
+    f"{MATCHED} NOT MATCHED THEN INSERT (id, i) VALUES (DEFAULT, 1)",
+    f"{MATCHED} MATCHED THEN DELETE WHEN MATCHED THEN UPDATE SET i = 1",
+    f"{MATCHED} NOT MATCHED THEN INSERT (id) VALUES (1L) WHEN NOT MATCHED THEN INSERT *",
+    f"{MATCHED} NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE",
+    f"{MATCHED} MATCHED AND sum(s.n) = 1 THEN DELETE",
+    f"{MATCHED} MATCHED AND rand() > 0.5 THEN DELETE",
+    f"{MATCHED} MATCHED AND nothing = 1 THEN DELETE",
+    f"{SOURCE} AND rand() > 0 WHEN MATCHED THEN DELETE",
+    f"{SOURCE} AND sum(t.id) > 0 WHEN MATCHED THEN DELETE",
+    SOURCE,
+)
+DEFINED = (
+    "CREATE TABLE {c}.conditions.new (id bigint, id int) USING iceberg",
+    "CREATE TABLE {c}.conditions.new USING iceberg AS SELECT 1 AS a, 2 AS a",
+    "CREATE TABLE {c}.conditions.new (id nothing) USING iceberg",
+    "ALTER TABLE {c}.conditions.r RENAME COLUMN i TO id",
+    "SHOW PARTITIONS {c}.conditions.r",
+    "SELECT {c}.system.nothing(1)",
+    "CALL {c}.system.expire_snapshots()",
+    "CALL {c}.system.rollback_to_snapshot('conditions.r')",
+    "CALL {c}.system.expire_snapshots(nothing => 'conditions.r')",
+)
+
 STATEMENTS = (
     *STORED,
+    *ASSIGNED,
+    *DEFINED,
     "SELECT * FROM {c}.conditions.nothing",
     "SELECT * FROM {c}.nowhere.t",
     "INSERT INTO {c}.conditions.nothing VALUES (1)",
@@ -106,10 +187,24 @@ def test_a_statement_fails_with_javas_condition(
 ) -> None:
     theirs = failure(java, statement.format(c="j"))
     own = failure(ours, statement.format(c="mine"))
+    check_same(own, theirs)
+
+
+@pytest.mark.parametrize("statement", [*STORED, *ASSIGNED, *DEFINED])
+def test_a_statement_over_connect_fails_with_javas_condition(
+    java: SparkSession, remote: Any, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = failure(java, statement.format(c="j"))
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    check_same(failure(remote, statement.format(c="mine")), theirs)
+
+
+def check_same(own: Any, theirs: Any) -> None:
     assert own.getCondition() == theirs.getCondition()
     assert own.getSqlState() == theirs.getSqlState()
     assert isinstance(own, AnalysisException) == isinstance(theirs, AnalysisException)
-    assert f"[{theirs.getCondition()}]" in str(own)
+    if not theirs.getCondition().startswith("_LEGACY"):
+        assert f"[{theirs.getCondition()}]" in str(own)
 
 
 def test_a_missing_table_is_both(ours: SparkSession) -> None:
@@ -124,6 +219,9 @@ WRITES = {
     "saveAsTable": lambda rows, name: rows.write.format("iceberg").mode("append").saveAsTable(name),
 }
 ROWS = (
+    "SELECT 1L AS id, 1 AS i, NULL AS p, 2 AS x",
+    "SELECT 1L AS id, 1 AS i, 2 AS x",
+    "SELECT 1L AS id, 1 AS i, 2 AS i",
     "SELECT 'a' AS id, 1 AS i, named_struct('a', 1, 'b', 'x') AS p",
     "SELECT 1L AS id, 1 AS i, named_struct('a', 1) AS p",
     "SELECT 1L AS id, 1 AS i, named_struct('a', 1, 'b', 'x', 'c', 1) AS p",
@@ -131,12 +229,15 @@ ROWS = (
 )
 
 
+BY_POSITION = (*ROWS[:1], *ROWS[3:])
+
+
 @pytest.mark.parametrize("way", WRITES)
 def test_a_write_of_a_frame_fails_with_javas_condition(
     java: SparkSession, ours: SparkSession, way: str
 ) -> None:
-    by_position = way == "insertInto"  # where Spark has other conditions for nested fields
-    for query in ROWS[::3] if by_position else ROWS:
+    by_position = way == "insertInto"
+    for query in BY_POSITION if by_position else ROWS:
         found = []
         for session, name in ((java, "j"), (ours, "mine")):
             with pytest.raises(PySparkException) as caught:

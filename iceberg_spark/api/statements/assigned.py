@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from iceberg_spark.api.statements.given_defaults import value_or_default
 from iceberg_spark.api.statements.landing import Landing
 from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.spark.session.error_conditions import INVALID_ASSIGNMENTS, with_condition
 from iceberg_spark.spark.sql.named_relation import folding, relation_of_schema
 from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.relations import Relation
@@ -46,5 +47,6 @@ def once(columns: Sequence[str], values: Sequence[str]) -> list[tuple[str, str]]
     """Pair columns with values. Raises InvalidSchemaError for a column that is there twice."""
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
-        raise InvalidSchemaError(f"Column '{twice}' gets a value twice")
+        error = InvalidSchemaError(f"Column '{twice}' gets a value twice")
+        raise with_condition(error, INVALID_ASSIGNMENTS)
     return list(zip(columns, values, strict=True))

@@ -23,6 +23,7 @@ from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.replace_table import ReplaceTable
 from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import (
+    ColumnAlreadyExistsError,
     InvalidInputError,
     NoSuchNamespaceError,
     NoSuchTableError,
@@ -38,6 +39,7 @@ from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.session.error_conditions import COLUMN_ALREADY_EXISTS, with_condition
 from iceberg_spark.spark.session.option_defaults import session_write_defaults
 from iceberg_spark.spark.sql.statements.columns import Column
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
@@ -81,14 +83,14 @@ def create_table(
         raise NoSuchTableError(
             f"There is no table {'.'.join(statement.table)} to replace: say CREATE OR REPLACE TABLE"
         )
-    if exists:
-        _replace(spark, place, statement, query, options)
-        return nothing(spark)
     try:
-        _create(spark, place, statement, query, options)
-    except TableAlreadyExistsError:  # another made it meanwhile
+        (_replace if exists else _create)(spark, place, statement, query, options)
+    except TableAlreadyExistsError:  # another writer created it meanwhile
         if not statement.if_not_exists:
             raise
+    except ColumnAlreadyExistsError as error:
+        with_condition(error, COLUMN_ALREADY_EXISTS)
+        raise
     return nothing(spark)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.adapt.default_text import write_default_text
+from iceberg_spark.spark.session.error_conditions import NO_DEFAULT_VALUE, with_condition
 from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 from iceberg_spark.spec.schema import Schema
 
@@ -20,11 +21,20 @@ _BEHIND_SELECTED = (
 
 
 def value_or_default(schema: Schema, column: str, text: str, *, case_sensitive: bool) -> str:
-    """Return an assigned value; for DEFAULT that of the column, NULL where it has none."""
+    """Return an assigned value; for DEFAULT that of the column, NULL for an optional one without.
+
+    Raises InvalidInputError for DEFAULT of a required column that has none.
+    """
     if text.strip().upper() != _WORD:
         return text
-    found = schema.find_id(column, case_sensitive=case_sensitive)
-    return "NULL" if found is None else write_default_text(schema.find_field(found))
+    field_id = schema.find_id(column, case_sensitive=case_sensitive)
+    if field_id is None:
+        return "NULL"
+    field = schema.find_field(field_id)
+    if field.required and field.write_default is None:
+        error = InvalidInputError(f"Column '{column}' is required and has no default: set a value")
+        raise with_condition(error, NO_DEFAULT_VALUE)
+    return write_default_text(field)
 
 
 def rows_with_defaults(

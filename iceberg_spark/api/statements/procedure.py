@@ -13,6 +13,11 @@ from iceberg_spark.api.statements.procedure_tables import named_table
 from iceberg_spark.api.statements.target import Target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.error_conditions import (
+    REQUIRED_PARAMETER,
+    UNKNOWN_PARAMETER,
+    with_condition,
+)
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 Values: TypeAlias = Mapping[str, Any]
@@ -75,15 +80,17 @@ class Procedure:
         found = dict(zip(self.parameters, positional, strict=False))
         for parameter, text in named:
             if parameter not in self.parameters:
-                raise InvalidInputError(
+                unknown = InvalidInputError(
                     f"{name} has no parameter '{parameter}'; it has: {self._signature}"
                 )
+                raise with_condition(unknown, UNKNOWN_PARAMETER)
             if parameter in found:
                 raise InvalidInputError(f"{name}: '{parameter}' is given twice")
             found[parameter] = text
         missing = [each for each in self._needed if each not in found]
         if missing:
-            raise InvalidInputError(f"{name} needs '{missing[0]}': {self._signature}")
+            error = InvalidInputError(f"{name} needs '{missing[0]}': {self._signature}")
+            raise with_condition(error, REQUIRED_PARAMETER)
         return found
 
     def check(self, name: str, values: Values) -> None:

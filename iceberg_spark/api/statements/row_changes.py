@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -22,10 +23,15 @@ from iceberg_spark.api.statements.given_defaults import (
     selected_with_defaults,
 )
 from iceberg_spark.api.statements.landing import Landing, landing
+from iceberg_spark.api.statements.matched_columns import (
+    check_columns_by_name,
+    check_listed_once,
+)
 from iceberg_spark.api.statements.partition_values import check_once, check_types, with_values
 from iceberg_spark.errors import (
     InvalidInputError,
     InvalidOptionError,
+    MissingFieldsError,
     NoSuchColumnError,
     NotEnoughColumnsError,
     TooManyColumnsError,
@@ -36,6 +42,12 @@ from iceberg_spark.spark.adapt.type_text import type_text
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, with_inner_names
 from iceberg_spark.spark.row_level.target_rows import row_type
+from iceberg_spark.spark.session.error_conditions import (
+    CANNOT_FIND_DATA,
+    NON_PARTITION_COLUMN,
+    STATIC_PARTITION_COLUMN,
+    with_condition,
+)
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
@@ -207,7 +219,10 @@ def _matched(
     if statement.by_name:
         for name, text in fixed.items():
             rows = rows.withColumn(name, expression(text))
+        every = [field.name for field in goes.schema.fields]
+        check_columns_by_name(rows.columns, every, partial(_spelt, goes))
         return _stored(goes, rows)
+    check_listed_once(statement.columns, partial(_spelt, goes))
     names = _columns(goes, statement, fixed)
     if len(names) != len(rows.columns):
         kind = TooManyColumnsError if len(rows.columns) > len(names) else NotEnoughColumnsError
@@ -216,7 +231,12 @@ def _matched(
             f"{len(names)} are needed: {', '.join(names)}"
         )
     made = rows.toDF(*names)
-    made = with_inner_names(made, _fields(goes, names))
+    try:
+        made = with_inner_names(made, _fields(goes, names))
+    except MissingFieldsError as error:
+        if statement.columns:  # Spark then finds columns by name, and their fields by position
+            with_condition(error, CANNOT_FIND_DATA)
+        raise
     if fixed:
         made = made.withColumns({name: expression(text) for name, text in fixed.items()})
     return _stored(goes, made)
@@ -227,10 +247,11 @@ def _check_fixed_alone(goes: Landing, names: Sequence[str], fixed: Mapping[str, 
     known = {_spelt(goes, name) for name in fixed}
     twice = next((name for name in names if _spelt(goes, name) in known), None)
     if twice is not None:
-        raise InvalidInputError(
+        error = InvalidInputError(
             f"Column '{twice}' has its value by PARTITION (...), and the query gives it another: "
             "leave one of them out"
         )
+        raise with_condition(error, STATIC_PARTITION_COLUMN)
 
 
 def _stored(goes: Landing, rows: DataFrame) -> DataFrame:
@@ -281,10 +302,11 @@ def _partition_values(spark: SparkSession, goes: Landing, statement: Insert) -> 
     for name, text in statement.partition:
         column = known.get(_spelt(goes, name))
         if column is None or column not in parts:
-            raise InvalidInputError(
+            error = InvalidInputError(
                 f"PARTITION ({name}): the table is partitioned by {table.spec()}; only columns "
                 "that it is partitioned by as they are can be named"
             )
+            raise with_condition(error, NON_PARTITION_COLUMN)
         if text is not None:
             kind = kinds[column]
             found[column] = f"CAST({text} AS {type_text(kind)})"

@@ -23,6 +23,7 @@ from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from iceberg_spark.spark.adapt.type_text import type_text
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.session.error_conditions import NO_PARTITION_MANAGEMENT, with_condition
 from iceberg_spark.spark.sql.statements.listings import ShowPartitions
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
@@ -72,7 +73,8 @@ def show_partitions(spark: SparkSession, statement: ShowPartitions) -> DataFrame
     table = goes.table()
     metadata = table.metadata
     if table.spec().is_unpartitioned:
-        raise UnsupportedError(f"SHOW PARTITIONS: {'.'.join(statement.table)} is not partitioned")
+        error = UnsupportedError(f"SHOW PARTITIONS: {'.'.join(statement.table)} is not partitioned")
+        raise with_condition(error, NO_PARTITION_MANAGEMENT)
     wanted = _wanted(spark, statement, metadata)
     head = choose_snapshot(metadata, SnapshotChoice(branch=goes.branch)).snapshot_id
     shown: set[str] = set()

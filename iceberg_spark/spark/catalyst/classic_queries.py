@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
 
-from pyspark.errors import ParseException
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -17,7 +18,10 @@ from iceberg_spark.spark.session.classic_session import (
     java_list,
     java_static,
 )
+from iceberg_spark.spark.session.own_methods import run_sql
 
+_EXPLAINED = re.compile(r"\s*(?!EXPLAIN\b|BEGIN\b|DECLARE\b)", re.IGNORECASE)
+"""Statements that may follow EXPLAIN in Spark's grammar: no script and no other EXPLAIN."""
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 
 
@@ -54,14 +58,20 @@ def _empty_frame(session: SparkSession, kind: StructType) -> DataFrame:
 
 
 def syntax_error(session: SparkSession, text: str) -> ParseException | None:
-    """Return the error of Spark's parser for a text; None if it is valid, and over Connect."""
-    if is_connect(session):
-        return None
+    """Return the error of Spark's parser for a text; None if it is valid.
+
+    Over Connect the server parses an EXPLAIN of the text, so the position counts that word, too.
+    """
     inside: Any = session
     try:
-        inside._jsparkSession.sessionState().sqlParser().parsePlan(text)
+        if not is_connect(session):
+            inside._jsparkSession.sessionState().sqlParser().parsePlan(text)
+        elif _EXPLAINED.match(text):
+            run_sql(session, f"EXPLAIN {text}")
     except ParseException as error:
         return error
+    except PySparkException:
+        return None
     return None
 
 

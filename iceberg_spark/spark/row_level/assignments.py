@@ -17,6 +17,12 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spark.row_level.stars import refuse_stars
 from iceberg_spark.spark.row_level.target_rows import column
+from iceberg_spark.spark.session.error_conditions import (
+    FIELD_NOT_FOUND,
+    INVALID_ASSIGNMENTS,
+    INVALID_EXTRACT,
+    with_condition,
+)
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.quoted_name import quoted_parts
@@ -127,7 +133,8 @@ def assignments(
             _starts(assigned_path, inner) or _starts(inner, assigned_path)
             for assigned_path in others
         ):
-            raise InvalidSchemaError(f"{what}: column '{name}' gets a value twice")
+            twice = InvalidSchemaError(f"{what}: column '{name}' gets a value twice")
+            raise with_condition(twice, INVALID_ASSIGNMENTS)
         if rest:
             nested.setdefault(first, {})[inner] = text
         else:
@@ -146,7 +153,12 @@ def _path(schema: Schema, name: str, what: str, case_sensitive: bool) -> list[st
         return [_field_named(fields, name, name, what, case_sensitive).name]
     names: list[str] = []
     for part in quoted_parts(name) or name.split("."):
-        field = _field_named(fields, part, name, what, case_sensitive)
+        try:
+            field = _field_named(fields, part, name, what, case_sensitive)
+        except NoSuchColumnError as error:
+            if not names:
+                raise
+            raise with_condition(error, FIELD_NOT_FOUND if fields else INVALID_EXTRACT) from None
         names.append(field.name)
         kind = field.field_type
         fields = kind.fields if isinstance(kind, StructType) else ()

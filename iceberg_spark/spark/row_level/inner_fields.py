@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from iceberg_spark.errors import ExtraFieldsError, MissingFieldsError
 from iceberg_spark.spark.adapt.many_columns import by_position, plain, renamed
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.session.error_conditions import STRUCT_MISSING_FIELDS, with_condition
 from iceberg_spark.spec.nearest import listed
 
 _Spelt: TypeAlias = Callable[[str], str]
@@ -133,10 +134,11 @@ def _named(row_type: DataType, table_type: DataType, path: str) -> DataType:
             if len(row_type.fields) != len(table_type.fields):
                 is_short = len(row_type.fields) < len(table_type.fields)
                 kind = MissingFieldsError if is_short else ExtraFieldsError
-                raise kind(
+                error = kind(
                     f"Column '{path}' has the fields {_names(table_type)} in the table, and the "
                     f"rows have {_names(row_type)} there; fields are matched by position"
                 )
+                raise with_condition(error, STRUCT_MISSING_FIELDS) if is_short else error
             pairs = zip(row_type.fields, table_type.fields, strict=True)
             return StructType(
                 [

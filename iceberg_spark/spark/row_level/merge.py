@@ -28,7 +28,7 @@ from iceberg_spark.row_level.conditions import (
 from iceberg_spark.row_level.merge_clause import Kind, MergeClause
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, RowVerb
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
+from iceberg_spark.spark.row_level.conditions import analyze, check_merge_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
 from iceberg_spark.spark.row_level.limits import ROW_LEVEL
@@ -184,16 +184,16 @@ def prepare_merge(
     target = named(empty_frame(context.schema, spark), names.target)
     alone = named(frame, names.source)
     pairs = target.crossJoin(alone)
-    check_condition(pairs, condition, "on")
+    check_merge_condition(pairs, condition, "on")
     sides = {Kind.MATCHED: pairs, Kind.NOT_MATCHED: alone, Kind.BY_SOURCE: target}
     for clause in clauses.every:
-        what = f"{clause.kind} {clause.does}"
         if clause.condition is not None:
-            check_condition(sides[clause.kind], clause.condition, f"The condition of '{what}'")
+            what = f"The condition of '{clause.kind} {clause.does}'"
+            check_merge_condition(sides[clause.kind], clause.condition, what)
     for kind, side in sides.items():
         with spark_errors(f"'{kind}'"):
             met = side.withColumn(CLAUSE, clauses.number(kind))
-            merge_output(clauses, met, [kind]).schema  # noqa: B018 (Spark looks the values up)
+            analyze(merge_output(clauses, met, [kind]))
     return frame, condition, clauses
 
 

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, MissingFieldsError
 from iceberg_spark.row_level.conditions import is_of_one_row
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE
 from iceberg_spark.spark.row_level.position_deletes import DELETE, KEEP, UPDATE
+from iceberg_spark.spark.session.error_conditions import (
+    INVALID_ASSIGNMENTS,
+    UNRESOLVED_COLUMN,
+    with_condition,
+)
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.schema import Schema
 
@@ -144,15 +149,28 @@ def matched_clauses(
         values = None
         if clause.values is not None:
             values = assignments(schema, clause.values, clause.name, case_sensitive=case_sensitive)
-            if clause.does is Does.INSERT and values.nested:
-                inner = min(values.nested)
-                raise InvalidSchemaError(
-                    f"{clause.name}: give column '{inner}' a whole value, like named_struct(...)"
-                )
+            if clause.does is Does.INSERT:
+                _check_inserted(schema, values, clause.name)
             values = values.rewritten(rewrite)
         condition = None if clause.condition is None else rewrite(clause.condition)
         matched.append(Clause(number, clause.kind, clause.does, condition, values))
     return Clauses(schema, tuple(matched), sources, names)
+
+
+def _check_inserted(schema: Schema, values: Assignments, clause_name: str) -> None:
+    """Refuse an insert into nested fields, and one without a required column."""
+    if values.nested:
+        inner = min(values.nested)
+        nested = InvalidSchemaError(
+            f"{clause_name}: give column '{inner}' a whole value, like named_struct(...)"
+        )
+        raise with_condition(nested, INVALID_ASSIGNMENTS)
+    for field in schema.fields:
+        if field.required and field.write_default is None and field.name not in values.columns:
+            missing = MissingFieldsError(
+                f"{clause_name}: column '{field.name}' is required and gets no value"
+            )
+            raise with_condition(missing, INVALID_ASSIGNMENTS)
 
 
 def _by_name(
@@ -177,9 +195,10 @@ def _by_name(
         if len(same) != 1:
             columns = ", ".join(source_columns)
             lacks = "lacks" if not same else "has more than one"
-            raise InvalidSchemaError(
+            error = InvalidSchemaError(
                 f"The source {lacks} column '{field.name}', which all-columns clauses take by "
                 f"name; it has: {columns}"
             )
+            raise error if same else with_condition(error, UNRESOLVED_COLUMN)
         source_of[field.name] = same[0]
     return source_of

@@ -22,7 +22,7 @@ from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
-from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
+from iceberg_spark.spark.row_level.conditions import analyze, check_condition, spark_errors
 from iceberg_spark.spark.row_level.delete import matching
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, has_struct
@@ -69,7 +69,7 @@ def update_on_spark(
     work = _Update(verb, context, values, condition, spark)
     with spark_errors(f"set {dict(updates)}"):
         work.check_inner_names(empty)
-        work.changed(empty).schema  # noqa: B018 (Spark looks the values up)
+        analyze(work.changed(empty))
         row_filter, _ = usable_filter(verb, condition, verb.names.target)
         variants = variants_in(verb, condition, verb.names.target)
         target = target_files(

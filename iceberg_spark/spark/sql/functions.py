@@ -25,6 +25,7 @@ from iceberg_spark.arrow.from_arrow import iceberg_type
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.arrow.transforms import apply_transform
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.error_conditions import UNRESOLVED_ROUTINE, with_condition
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.argument_type import argument_type
@@ -155,9 +156,10 @@ def _beginning(
 
 def _check(name: str) -> None:
     if name not in FUNCTION_NAMES:
-        raise InvalidInputError(
+        error = InvalidInputError(
             f"There is no function '{name}'; there are: {', '.join(FUNCTION_NAMES)}"
         )
+        raise with_condition(error, UNRESOLVED_ROUTINE)
 
 
 def _registered(spark: SparkSession, name: str) -> str:

@@ -1,0 +1,63 @@
+"""Spark's error conditions for errors that share a class with others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from iceberg_spark.errors import IcebergError
+
+_KEY = "_spark_condition"
+
+E = TypeVar("E", bound=IcebergError)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCondition:
+    """An error condition of Spark and its SQLSTATE."""
+
+    name: str
+    sql_state: str
+
+
+INVALID_ASSIGNMENTS = ErrorCondition(
+    "DATATYPE_MISMATCH.INVALID_ROW_LEVEL_OPERATION_ASSIGNMENTS", "42K09"
+)
+AMBIGUOUS_COLUMN_NAME = ErrorCondition("INCOMPATIBLE_DATA_FOR_TABLE.AMBIGUOUS_COLUMN_NAME", "KD000")
+CANNOT_FIND_DATA = ErrorCondition("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA", "KD000")
+EXTRA_COLUMNS = ErrorCondition("INCOMPATIBLE_DATA_FOR_TABLE.EXTRA_COLUMNS", "KD000")
+STRUCT_MISSING_FIELDS = ErrorCondition("INCOMPATIBLE_DATA_FOR_TABLE.STRUCT_MISSING_FIELDS", "KD000")
+COLUMN_ALREADY_EXISTS = ErrorCondition("COLUMN_ALREADY_EXISTS", "42711")
+FIELD_NOT_FOUND = ErrorCondition("FIELD_NOT_FOUND", "42704")
+INVALID_EXTRACT = ErrorCondition("INVALID_EXTRACT_BASE_FIELD_TYPE", "42000")
+NO_DEFAULT_VALUE = ErrorCondition("NO_DEFAULT_COLUMN_VALUE_AVAILABLE", "42608")
+NON_PARTITION_COLUMN = ErrorCondition("NON_PARTITION_COLUMN", "42000")
+STATIC_PARTITION_COLUMN = ErrorCondition("STATIC_PARTITION_COLUMN_IN_INSERT_COLUMN_LIST", "42713")
+NO_PARTITION_MANAGEMENT = ErrorCondition(
+    "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED", "42601"
+)
+UNRESOLVED_COLUMN = ErrorCondition("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703")
+UNRESOLVED_ROUTINE = ErrorCondition("UNRESOLVED_ROUTINE", "42883")
+REQUIRED_PARAMETER = ErrorCondition("REQUIRED_PARAMETER_NOT_FOUND", "4274K")
+UNKNOWN_PARAMETER = ErrorCondition("UNRECOGNIZED_PARAMETER_NAME", "4274K")
+MERGE_AGGREGATE = ErrorCondition("UNSUPPORTED_MERGE_CONDITION.AGGREGATE", "42K0E")
+MERGE_NON_DETERMINISTIC = ErrorCondition("UNSUPPORTED_MERGE_CONDITION.NON_DETERMINISTIC", "42K0E")
+
+
+def with_condition(error: E, condition: ErrorCondition) -> E:
+    """Return an error for which an enabled session reports a condition.
+
+    Example:
+        >>> from iceberg_spark.errors import InvalidSchemaError
+        >>> error = with_condition(InvalidSchemaError("Two columns 'a'"), COLUMN_ALREADY_EXISTS)
+        >>> condition_of(error).sql_state
+        '42711'
+    """
+    vars(error)[_KEY] = condition
+    return error
+
+
+def condition_of(error: IcebergError) -> ErrorCondition | None:
+    """Return the condition that an error was given, None for the condition of its class."""
+    condition: ErrorCondition | None = vars(error).get(_KEY)
+    return condition
