@@ -19,7 +19,7 @@ from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_dic
 from tests.unit.spec.test_former_entries import version
 
 
-def test_no_more_is_kept_than_the_bound():
+def test_the_cache_never_exceeds_its_bound():
     kept = LatelyUsed(100)
     for name in "abc":
         kept.put(name, name, 40)
@@ -34,7 +34,7 @@ def test_a_value_that_is_put_again_counts_once():
     assert (kept.get("a"), kept.held) == (2, 70)
 
 
-def test_a_value_above_the_bound_is_not_kept_nor_its_former_one():
+def test_a_value_above_the_bound_also_evicts_the_former_value():
     kept = LatelyUsed(100)
     kept.put("a", 1, 60)
     kept.put("b", 1, 10)
@@ -58,7 +58,7 @@ def test_two_tables_of_one_uuid_are_each_their_own():
         assert decoded(node).snapshots[2].manifest_list == place
 
 
-def test_a_file_that_is_written_anew_is_read_anew(tmp_path: Path):
+def test_a_rewritten_file_is_read_again(tmp_path: Path):
     table = ice.create_table(str(tmp_path / "t"), "a bigint")
     first = table.metadata.table_uuid
     (tmp_path / "t" / "metadata" / "v1.metadata.json").unlink()
@@ -78,7 +78,7 @@ def test_bounds_of_who_asks_hold_for_a_file_that_another_has_decoded(tmp_path: P
         load_version(narrow, "/t", str(path))
 
 
-def test_after_all_kinds_of_changes_what_is_kept_is_what_the_files_say(tmp_path: Path):
+def test_after_all_kinds_of_changes_the_cache_equals_the_files(tmp_path: Path):
     place = tmp_path / "t"
     table = ice.create_table(str(place), "a bigint, b string")
     rows = pa.table({"a": [1, 2], "b": ["x", "y"]})

@@ -63,7 +63,7 @@ def test_versions_count_from_one_and_the_hint_names_the_newest(tmp_path: Path):
 
 
 @pytest.mark.parametrize("hint", ["1", "5", "garbled", "", None])
-def test_the_newest_version_is_found_whatever_the_hint_says(tmp_path: Path, hint: str | None):
+def test_the_newest_version_is_found_with_any_hint(tmp_path: Path, hint: str | None):
     table = create(tmp_path)
     for number in range(3):
         table = change(table, n=str(number))
@@ -134,7 +134,7 @@ def test_the_first_version_has_one_name_so_that_one_creation_wins(
 
 
 @pytest.mark.parametrize("built_upon", [True, False])
-def test_a_creation_that_meets_another_is_given_up_unless_a_third_has_built_upon_it(
+def test_a_creation_that_meets_another_is_withdrawn_unless_a_third_has_built_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built_upon: bool
 ):
     creation = filesystem.create_version
@@ -157,7 +157,7 @@ def test_a_creation_that_meets_another_is_given_up_unless_a_third_has_built_upon
         assert not (tmp_path / "metadata" / "v1.metadata.json").exists()
 
 
-def test_java_checksums_beside_the_hint_are_removed(tmp_path: Path):
+def test_java_checksums_next_to_the_hint_are_removed(tmp_path: Path):
     table = create(tmp_path)
     stale = tmp_path / "metadata" / ".version-hint.text.crc"
     stale.write_bytes(b"crc")
@@ -250,7 +250,7 @@ def test_names_are_folders_below_the_warehouse():
     assert catalog.location_of("db.t") == "s3://b/w/db/t"
 
 
-def test_a_relative_warehouse_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_relative_warehouse_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     catalog = FileSystemCatalog("c", {"warehouse": "demo/warehouse"})
     assert catalog.location_of("db.t") == f"{tmp_path}/demo/warehouse/db/t"
@@ -281,7 +281,7 @@ def test_a_purge_keeps_a_table_that_is_created_while_it_deletes(
     assert table.metadata.properties["owner"] == "new"
 
 
-def test_a_commit_to_a_table_that_was_dropped_and_made_again_fails(tmp_path: Path):
+def test_a_commit_to_a_recreated_table_fails(tmp_path: Path):
     base = create(tmp_path)
     CATALOG.drop_table(str(tmp_path))
     again = create(tmp_path)
@@ -376,7 +376,7 @@ def test_a_creation_after_its_version_came_and_went_is_taken_back(tmp_path: Path
     assert ("a" in now) is not late
 
 
-def test_a_table_that_was_made_anew_at_the_same_version_is_not_taken_for_the_old_one(tmp_path):
+def test_a_table_recreated_at_the_same_version_is_another_table(tmp_path):
     where = str(tmp_path / "t")
     quick = {"commit.retry.num-retries": "0"}
     old = ice.create_table(where, "id bigint", properties=quick)
@@ -403,7 +403,7 @@ def test_a_version_that_another_writer_replaced_is_not_taken_for_the_one_we_read
     assert versions(tmp_path) == ["v1.metadata.json", "v2.metadata.json", "version-hint.text"]
 
 
-def test_a_commit_on_a_version_that_was_replaced_is_made_anew_and_loses_nothing(tmp_path: Path):
+def test_a_commit_on_a_replaced_version_is_retried_and_loses_nothing(tmp_path: Path):
     table = ice.create_table(str(tmp_path / "t"), "id bigint")
     table.append(pa.table({"id": [1]}))
     newest = tmp_path / "t" / "metadata" / "v2.metadata.json"

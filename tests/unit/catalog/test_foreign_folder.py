@@ -60,14 +60,14 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize("kind", FOLDERS)
-def test_what_is_there_instead_of_a_table_is_told(kind: str, tmp_path: Path):
+def test_the_error_says_what_a_location_holds_in_place_of_a_table(kind: str, tmp_path: Path):
     make_folder, told = FOLDERS[kind]
     place = make_folder(tmp_path / "place")
     with pytest.raises(NoSuchTableError, match=told):
         ice.load_table(str(place))
 
 
-def test_one_file_is_told_and_a_folder_of_tables_names_them(tmp_path: Path):
+def test_a_single_file_and_a_folder_of_tables_are_described(tmp_path: Path):
     make(tmp_path / "db" / "t")
     with pytest.raises(NoSuchTableError, match=f"a folder of tables.*{tmp_path}/db/t"):
         ice.load_table(tmp_path / "db")
@@ -116,7 +116,7 @@ class Refusing(FsspecIO):
 
 
 @pytest.mark.parametrize("error", [StorageError("silent"), ConnectionResetError("silent")])
-def test_where_a_store_fails_no_table_is_made(error: Exception):
+def test_no_table_is_created_if_the_store_fails(error: Exception):
     with pytest.raises(StorageError, match="silent"):
         check_free(Refusing("memory://new/t", error), "memory://new/t", requested=True)
 
@@ -133,14 +133,14 @@ def test_a_folder_that_may_not_be_read_above_a_delta_table_hides_nothing(tmp_pat
         check_free(denied, str(place), requested=True)
 
 
-def test_no_other_bucket_is_asked():
+def test_no_other_bucket_is_listed():
     at = "memory://data/t"
     check_free(Refusing("memory://metadata", StorageError("another's")), at, requested=True)
     check_free(Refusing("memory:/metadata", StorageError("another's")), at, requested=True)
 
 
 @pytest.mark.parametrize("kind", ["Delta", "Hudi", "data", "metadata", "a partition"])
-def test_no_table_is_made_where_another_owns_every_file(kind: str, tmp_path: Path):
+def test_no_table_is_created_where_another_owns_every_file(kind: str, tmp_path: Path):
     """Delta's VACUUM, and removal of orphan files, would take the new table's files."""
     place = FOLDERS[kind][0](tmp_path / "place")
     before = files_below(tmp_path)
@@ -149,7 +149,7 @@ def test_no_table_is_made_where_another_owns_every_file(kind: str, tmp_path: Pat
     assert files_below(tmp_path) == before
 
 
-def test_a_table_is_made_over_plain_files_when_that_is_asked(tmp_path: Path):
+def test_a_table_is_created_over_plain_files_on_request(tmp_path: Path):
     """As for `add_files`; a save that would make one by the way is refused."""
     (tmp_path / "t").mkdir()
     pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "t" / "a.parquet")

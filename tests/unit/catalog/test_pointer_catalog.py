@@ -126,7 +126,7 @@ def test_a_creation_whose_answer_is_lost_lands_once(
     assert create(catalog) == catalog.load("db.t")
 
 
-def test_a_commit_that_others_built_upon_before_its_answer_was_asked_again_has_landed(
+def test_a_commit_that_others_built_on_before_its_retry_has_succeeded(
     catalog: PointerCatalog, kept: Kept
 ) -> None:
     base = create(catalog)
@@ -234,7 +234,7 @@ def test_a_table_whose_file_is_missing_is_broken_and_not_absent(
     assert catalog.table_exists("db.t")
 
 
-def test_a_lookup_that_fails_says_nothing_of_the_table(catalog: PointerCatalog, kept: Kept) -> None:
+def test_a_failed_lookup_does_not_mean_a_missing_table(catalog: PointerCatalog, kept: Kept) -> None:
     create(catalog)
     kept.lookups = [LOST]
     with pytest.raises(StorageError):

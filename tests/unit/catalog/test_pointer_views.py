@@ -142,7 +142,9 @@ def test_properties_say_how_and_where_a_file_is_written(views: PointerViews, kep
     assert path.parent.name == "elsewhere" and json.loads(path.read_bytes())["format-version"] == 1
 
 
-def test_a_view_lies_where_it_is_asked_to_and_moves(views: PointerViews, kept: Kept) -> None:
+def test_a_view_is_stored_at_the_requested_location_and_moves(
+    views: PointerViews, kept: Kept
+) -> None:
     first, second = (str(kept.home / name / "v") for name in ("first", "second"))
     made = views.create("v", replace(new("SELECT 1"), location=first))
     assert made.location == views.load("v").location == first
@@ -180,7 +182,7 @@ def test_a_view_is_in_no_folder_of_a_table(views: PointerViews, kept: Kept, fold
     assert files(kept) == before and not views.exists("v") and views.load("w") == made
 
 
-def test_a_table_of_a_catalog_is_told_by_its_numbered_files(
+def test_a_table_of_a_catalog_is_recognised_by_its_numbered_files(
     views: PointerViews, kept: Kept
 ) -> None:
     views.create("v", new("SELECT 1"))
@@ -203,7 +205,7 @@ def test_a_name_is_taken_once(views: PointerViews, kept: Kept) -> None:
     assert len(files(kept)) == 1 and text_of(views) == "SELECT 1"
 
 
-def test_a_change_that_lost_is_made_of_the_newer_view(views: PointerViews, kept: Kept) -> None:
+def test_a_change_that_lost_is_applied_to_the_newer_view(views: PointerViews, kept: Kept) -> None:
     views.create("v", new("SELECT 1"))
     base = views.load("v")
     kept.before = [changed_by_another(views, kept)]
@@ -272,7 +274,7 @@ def test_a_view_is_not_dropped_where_its_store_fails(
 LOST = StorageError("the answer is lost")
 
 
-def test_a_lost_answer_is_asked_for_again(views: PointerViews, kept: Kept) -> None:
+def test_a_request_without_a_response_is_repeated(views: PointerViews, kept: Kept) -> None:
     kept.after = [LOST]
     views.create("v", new("SELECT 1"))  # it was made
     kept.before = [LOST]
@@ -309,9 +311,7 @@ def test_a_refused_change_leaves_no_file(views: PointerViews, kept: Kept) -> Non
     assert files(kept) == []
 
 
-def test_a_dropped_view_takes_its_file_unless_told_otherwise(
-    views: PointerViews, kept: Kept
-) -> None:
+def test_a_dropped_views_file_is_deleted_unless_disabled(views: PointerViews, kept: Kept) -> None:
     views.create("v", new("SELECT 1"))
     views.replace("v", views.load("v"), new("SELECT 2"))
     views.drop("v")

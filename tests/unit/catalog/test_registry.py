@@ -43,7 +43,7 @@ def test_the_memory_catalog_is_shipped(kind: str):
         {"catalog-impl": "org.apache.iceberg.rest.RESTCatalog", "uri": "http://x"},
     ],
 )
-def test_a_server_is_a_rest_catalog_that_nothing_is_asked_of_yet(properties: dict[str, str]):
+def test_a_server_is_a_rest_catalog_without_a_request_so_far(properties: dict[str, str]):
     assert repr(load_catalog("c", **properties)) == "RestCatalog(c)"
 
 
@@ -57,7 +57,7 @@ def test_an_unknown_type_is_an_error_that_names_the_known_ones():
         load_catalog("c", type="filesytem")
 
 
-def test_a_catalog_without_configuration_says_where_it_is_looked_for():
+def test_the_error_of_an_unconfigured_catalog_names_the_places_of_configuration():
     with pytest.raises(InvalidInputError, match="PYICEBERG_CATALOG__PROD__WAREHOUSE"):
         load_catalog("prod")
 
@@ -79,7 +79,7 @@ def test_configuration_comes_from_the_file_and_the_environment_over_it(tmp_path:
     }
 
 
-def test_given_properties_win_over_configured_ones(monkeypatch: pytest.MonkeyPatch):
+def test_properties_of_the_call_override_configured_ones(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYICEBERG_CATALOG__PROD__WAREHOUSE", "/env")
     assert load_catalog("prod").properties["warehouse"] == "/env"
     assert load_catalog("prod", warehouse="/mine").properties["warehouse"] == "/mine"
@@ -102,7 +102,7 @@ def test_locations_stand_for_themselves(table: str):
 
 
 @pytest.mark.parametrize("table", ["warehouse/t", "./t", "t", "t/metadata/v1.metadata.json"])
-def test_relative_paths_are_made_absolute(table: str, tmp_path: Path):
+def test_relative_paths_become_absolute(table: str, tmp_path: Path):
     _, identifier = resolve(table)
     assert identifier == str((tmp_path / table).resolve())
 
@@ -126,13 +126,13 @@ def test_a_catalog_gives_new_tables_its_properties(tmp_path: Path):
     assert table.properties == {"a": "own", "b": "catalog", "c": "x"}
 
 
-def test_a_storage_class_of_others_is_not_used_and_that_is_said():
+def test_a_foreign_storage_class_is_ignored_with_a_warning():
     with pytest.warns(UserWarning, match=r"com\.example\.IO, which is not used"):
         load_catalog("c", warehouse="/w", **{"io-impl": "com.example.IO"})
     load_catalog("c", warehouse="/w", **{"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"})
 
 
-def test_settings_of_a_session_are_asked_for_undefined_names_only(monkeypatch: pytest.MonkeyPatch):
+def test_session_settings_are_read_for_undefined_names_only(monkeypatch: pytest.MonkeyPatch):
     session = {"uri": "https://one", "credential": "id:key", "header.x": "1"}
     assert overlaid("c", {}, lambda _: session) == {**session, "type": "rest"}
     assert overlaid("c", {"uri": "https://two"}, lambda _: session) == {
@@ -145,7 +145,7 @@ def test_settings_of_a_session_are_asked_for_undefined_names_only(monkeypatch: p
 
 
 @pytest.mark.parametrize("name", ["AUTHORIZATION", "PROXY-AUTHORIZATION", "COOKIE", "X-AUTH"])
-def test_another_uri_takes_no_configured_header_that_says_who_asks(
+def test_another_uri_gets_no_configured_header_with_credentials(
     monkeypatch: pytest.MonkeyPatch, name: str
 ):
     monkeypatch.setenv("PYICEBERG_CATALOG__C__URI", "https://one")

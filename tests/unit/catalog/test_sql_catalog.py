@@ -126,7 +126,7 @@ def test_a_row_without_type_is_a_table(catalog: PointerCatalog, tmp_path: Path) 
     assert catalog.namespaces.list_tables(("db",)) == [("db", "t")]
 
 
-def test_catalogs_of_one_database_are_told_by_their_names(tmp_path: Path) -> None:
+def test_catalogs_of_one_database_are_distinguished_by_name(tmp_path: Path) -> None:
     one, other = catalog_at(tmp_path, "one"), catalog_at(tmp_path, "other")
     for each in (one, other):
         each.namespaces.create(("db",), {"of": each.name})
@@ -215,7 +215,7 @@ def test_the_root_namespace_has_tables_and_views(catalog: PointerCatalog, tmp_pa
     assert not catalog.table_exists("u")
 
 
-def test_a_namespaces_location_says_where_its_tables_go(
+def test_a_namespaces_location_is_the_parent_of_its_tables(
     catalog: PointerCatalog, tmp_path: Path
 ) -> None:
     catalog.namespaces.create(("db",), {"location": f"{tmp_path}/mine/"})

@@ -34,7 +34,7 @@ def test_an_append_adds_its_files_to_those_before():
     assert metadata_names(table) == referenced_names(table.metadata)
 
 
-def test_the_snapshot_says_what_it_did():
+def test_the_snapshots_summary_describes_the_append():
     table = make_table()
     table = run(table, AppendFiles([file(table, "a")]))
     first = table.metadata.current_snapshot
@@ -113,7 +113,7 @@ def test_files_of_several_specs_get_manifests_of_their_own():
     assert manifest.partitions[0].lower_bound == b"x"
 
 
-def test_a_path_given_twice_is_refused_and_nothing_is_left_behind():
+def test_a_repeated_path_is_refused_and_leaves_no_file():
     table = make_table()
     with pytest.raises(InvalidInputError, match=r"data/a\.parquet is given twice"):
         run(table, AppendFiles([file(table, "a"), file(table, "a")]))

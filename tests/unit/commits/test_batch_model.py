@@ -1,4 +1,4 @@
-"""What is skipped, beside a model that never forgets, under rollbacks, branches and expiry."""
+"""Which batches are skipped, next to a model that never forgets: rollbacks, branches, expiry."""
 
 import os
 import random

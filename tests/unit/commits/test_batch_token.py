@@ -41,7 +41,7 @@ def test_each_branch_has_batches_of_its_own() -> None:
     assert (len(ids(table)), len(ids(table, branch="dev"))) == (2, 2)
 
 
-def test_a_branch_made_later_has_the_batches_of_its_ancestors() -> None:
+def test_a_branch_created_later_has_the_batches_of_its_ancestors() -> None:
     table = make()
     append(table, "a", 1)
     table.manage_snapshots().create_branch(head(table), "dev").commit()
@@ -182,7 +182,7 @@ def test_notes_are_bounded_and_the_newest_stay(monkeypatch: pytest.MonkeyPatch) 
     ("app", "branch"),
     [("a@main", "a@b"), ("a.b", "dev.1"), ("ü €", "main"), ("{}", "%40"), ("x" * 128, "main")],
 )
-def test_odd_names_of_apps_and_branches_are_told_apart(app: str, branch: str) -> None:
+def test_odd_names_of_apps_and_branches_are_distinguished(app: str, branch: str) -> None:
     table = make()
     table.append(ROW)
     if branch != "main":

@@ -122,7 +122,7 @@ def test_a_retry_builds_on_the_newer_metadata():
     assert str(head.manifest_list).rpartition("/")[2].split("-")[2] == "2"
 
 
-def test_a_stale_base_is_planned_anew():
+def test_a_stale_base_is_planned_again():
     table = make_table()
     stale = table
     run(table, AppendFiles([file(table, "other")]))
@@ -142,7 +142,7 @@ def test_a_retry_looks_for_conflicts_again():
 
 
 @pytest.mark.parametrize("retries", [0, 2])
-def test_a_commit_is_tried_as_often_as_the_table_says_and_then_leaves_nothing(retries: int):
+def test_a_commit_is_retried_as_configured_and_then_leaves_nothing(retries: int):
     table = make_table(**{"commit.retry.num-retries": str(retries)})
     catalog = Meddling(before=fail(CommitFailedException("lost")))
     with pytest.raises(CommitFailedException, match="lost"):
@@ -189,7 +189,7 @@ def test_an_unknown_state_removes_nothing():
     assert catalog.commits == 1
 
 
-def test_an_unknown_state_whose_snapshot_is_found_has_landed():
+def test_an_unknown_state_whose_snapshot_exists_has_succeeded():
     table = make_table()
     catalog = Meddling(after=fail(CommitStateUnknownException("who knows")))
     landed = commit(catalog, table.identifier, AppendFiles([file(table, "a")]), table)

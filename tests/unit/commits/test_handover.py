@@ -114,7 +114,7 @@ def test_an_interrupt_after_the_hand_over_leaves_the_state_unknown_and_every_fil
 
 
 @pytest.mark.parametrize("interrupt", INTERRUPTS)
-def test_an_interrupt_after_the_commit_returned_removes_nothing_and_says_that_it_landed(
+def test_an_interrupt_after_the_commit_removes_nothing_and_reports_success(
     interrupt: type[BaseException],
 ):
     table = make_table()
@@ -232,7 +232,7 @@ class ForgetfulCatalog(FileSystemCatalog):
         raise CommitFailedException("another came first")
 
 
-def test_a_commit_that_finds_its_own_snapshot_is_not_made_twice():
+def test_a_commit_that_finds_its_own_snapshot_is_not_repeated():
     table = make_table()
     catalog = ForgetfulCatalog("c")
     catalog.commits = 0

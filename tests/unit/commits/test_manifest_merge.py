@@ -25,7 +25,7 @@ def test_a_manifest_above_the_target_is_alone():
     assert sizes(3, 25, 3) == [[3], [25], [3]]
 
 
-def test_order_is_kept_although_a_smaller_one_would_fit():
+def test_the_order_stays_although_a_smaller_manifest_would_fit():
     assert sizes(2, 9, 2) == [[2], [9], [2]]
 
 

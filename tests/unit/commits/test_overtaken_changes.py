@@ -1,4 +1,4 @@
-"""Changes that write rows anew, overtaken by commits that only deleted rows of the same files."""
+"""Changes that rewrite rows, overtaken by commits that only deleted rows of the same files."""
 
 from dataclasses import dataclass, replace
 
@@ -123,7 +123,7 @@ def test_an_upsert_of_the_row_is_a_conflict() -> None:
         late.land()
 
 
-def test_what_was_deleted_by_a_file_that_is_gone_can_not_be_told() -> None:
+def test_deletes_of_a_missing_file_are_unknown() -> None:
     table = filled()
     table.delete("id = 0")
     late = renumbered(table, 3)

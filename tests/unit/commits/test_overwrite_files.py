@@ -65,7 +65,7 @@ def test_files_are_replaced_by_others():
 
 
 @pytest.mark.parametrize(("add", "delete", "operation"), [("c", "", "append"), ("", "a", "delete")])
-def test_the_operation_says_what_was_done(add: str, delete: str, operation: str):
+def test_the_operation_describes_the_change(add: str, delete: str, operation: str):
     table = make_table()
     table = run(table, AppendFiles([file(table, "a")]))
     action = OverwriteFiles([file(table, n) for n in add], [file(table, n) for n in delete])

@@ -77,7 +77,7 @@ def test_files_of_all_specs_are_replaced_where_the_new_files_have_no_partition(f
     assert live(table.metadata) == {"new"}
 
 
-def test_files_of_former_specs_stay_beside_new_partitions():
+def test_files_of_former_specs_stay_next_to_new_partitions():
     table = make_table(["region"])
     table = run(table, AppendFiles([file(table, "a", "x")]))
     table = respecified(table, lambda update: update.add_field(1, BucketTransform(4)))

@@ -1,4 +1,4 @@
-"""A table is made anew under its name: history and ids of columns stay (Java: buildReplacement)."""
+"""A table is replaced under its name: history and ids of columns stay (Java: buildReplacement)."""
 
 import pytest
 

@@ -64,7 +64,7 @@ def test_data_and_deletes_land_together():
     assert metadata_names(table) == referenced_names(table.metadata)
 
 
-def test_the_operation_says_what_was_done():
+def test_the_operation_describes_the_change():
     table, _ = start()
     only_deletes = run(table, RowDelta(deletes=[positions(table, "p")]))
     assert only_deletes.metadata.current_snapshot is not None
@@ -90,7 +90,7 @@ def test_a_v1_table_is_refused_and_the_property_named():
         run(table, RowDelta(deletes=[positions(table, "p")]))
 
 
-def test_files_have_to_be_what_they_are_given_as():
+def test_data_and_delete_files_must_not_be_mixed_up():
     with pytest.raises(InvalidInputError, match="holds deletes"):
         RowDelta([position_deletes()])
     table = make_table()
@@ -204,7 +204,7 @@ def test_deletes_of_another_partition_are_no_conflict_for_a_replaced_file():
     ("of_file", "of_delete", "conflicts"),
     [(NAN, OTHER_NAN, True), (NAN, NAN, True), (0.0, -0.0, False), (-0.0, -0.0, True)],
 )
-def test_partitions_are_told_apart_by_their_values_bits_and_nan_is_one(
+def test_partitions_are_distinguished_by_bits_and_all_nans_are_equal(
     of_file: float, of_delete: float, conflicts: bool
 ):
     table = make_table(["v"])

@@ -147,7 +147,7 @@ def test_a_retry_takes_the_newest_row_ids_and_the_same_manifests():
     assert all("-m0.avro" in path for path in made)
 
 
-def test_a_retry_writes_anew_what_it_filtered_before_files_had_row_ids():
+def test_a_retry_rewrites_manifests_filtered_before_files_had_row_ids():
     """The first try saw an upgraded table; the commit between the tries numbered its files."""
     base = upgraded(appended(make_table(**NO_MERGE), "a", "b"))
     tried = DeleteFiles([file(base, "a").file_path])

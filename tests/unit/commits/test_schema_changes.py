@@ -102,7 +102,7 @@ def test_an_identifier_column_stays_required():
         union(current, schema(("a", "int")))
 
 
-def test_names_may_differ_by_case_where_that_is_asked_for():
+def test_names_may_differ_by_case_if_requested():
     assert len(union(schema(("a", "int")), schema(("A", "int")))) == 2
     merged = union(schema(("a", "int")), schema(("A", "long")), case_sensitive=False)
     assert merged.fields == schema(("a", "long")).fields

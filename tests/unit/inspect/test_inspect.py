@@ -53,7 +53,7 @@ def test_a_table_of_all_snapshots_takes_none(table: Table) -> None:
         inspection(table.metadata, MetadataTable.REFS, ScanRequest(snapshot_id=1))
 
 
-def test_only_what_is_asked_for_is_read_and_rows_are_filtered(table: Table) -> None:
+def test_only_selected_columns_are_read_and_rows_are_filtered(table: Table) -> None:
     asked = ScanRequest(
         selected_fields=("data_file.partition", "readable_metrics.id.upper_bound"),
         row_filter="data_file.partition.k is null and readable_metrics.id.lower_bound > 5",

@@ -51,7 +51,7 @@ def with_head(metadata: TableMetadata, **changes: Any) -> TableMetadata:
     return replace(metadata, snapshots={**metadata.snapshots, changed.snapshot_id: changed})
 
 
-def test_a_file_that_is_listed_anew_has_new_rows(table: Table) -> None:
+def test_a_file_that_is_listed_again_has_new_rows(table: Table) -> None:
     file = data_file(table.scan("id = 3").plan_files()[0])
     with table.transaction() as tx:
         tx.overwrite_files(add=[file], delete=[file])

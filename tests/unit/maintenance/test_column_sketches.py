@@ -9,7 +9,7 @@ from tests.unit.api.tables import make, rows
 MB = 1024 * 1024
 
 
-def test_a_sketch_that_goes_through_files_is_the_union_of_theirs() -> None:
+def test_a_sketch_over_several_files_is_the_union_of_theirs() -> None:
     table = make()
     for start in (0, 3_000, 5_000):
         numbers = list(range(start, start + 4_000))

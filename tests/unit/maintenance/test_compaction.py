@@ -134,7 +134,7 @@ def test_files_of_another_spec_are_written_to_the_tables() -> None:
     assert sorted(task.partition for task in tasks(table)) == [("k0",), ("k1",), ("k2",)]
 
 
-def test_an_output_spec_may_be_asked_for() -> None:
+def test_an_output_spec_can_be_chosen() -> None:
     table = small_files(5, ["k"])
     table.update_spec().remove_field("k").commit()
     before = live(table)
@@ -162,7 +162,7 @@ def test_columns_that_were_added_and_dropped_are_as_the_table_has_them() -> None
     assert live(table) == before
 
 
-def test_rows_are_sorted_by_the_order_that_is_asked_for() -> None:
+def test_rows_are_sorted_by_the_requested_order() -> None:
     table = small_files()
     table.maintenance.rewrite_data_files("sort", "k desc, id desc", options={"min-input-files": 2})
     found = [tuple(row.values()) for row in table.scan().to_arrow().to_pylist()]
@@ -287,7 +287,7 @@ def test_rows_keep_their_ids(order: str | None) -> None:
 
 
 @pytest.mark.parametrize("version", ["2", "3"])
-def test_deletes_that_no_file_needs_go_where_it_is_asked_for(version: str) -> None:
+def test_dangling_deletes_are_removed_on_request(version: str) -> None:
     table = small_files(6, **MERGE_ON_READ, format_version=version)
     table.delete("id in (3, 33)")
     table.upsert(rows(id=[5], k=["x"], _op=["D"]), ["id"])
@@ -316,7 +316,7 @@ def test_tables_of_version_1_and_of_other_formats_are_compacted(kind: str) -> No
 
 
 @pytest.mark.parametrize("order", [None, "id desc"])
-def test_files_that_have_other_rows_than_they_are_said_to_have_are_left(
+def test_files_with_another_row_count_than_their_entry_are_left(
     monkeypatch: pytest.MonkeyPatch, order: str | None
 ) -> None:
     table = small_files(5)

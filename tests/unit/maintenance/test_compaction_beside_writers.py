@@ -156,7 +156,7 @@ def test_rows_appended_meanwhile_stay() -> None:
     assert len(tasks(table)) == 2
 
 
-def test_a_group_whose_files_went_is_planned_anew_alone() -> None:
+def test_a_group_whose_files_were_removed_is_planned_again_alone() -> None:
     table = small_files(7, ["k"])
     other = again(table)
     runs: list[int] = []
@@ -196,7 +196,7 @@ def test_a_compaction_that_others_always_overtake_gives_up_and_leaves_nothing() 
 
 
 @pytest.mark.parametrize("starting", [True, False])
-def test_deletes_of_rows_that_are_sorted_have_them_planned_anew(starting: bool) -> None:
+def test_deletes_of_sorted_rows_cause_a_new_plan(starting: bool) -> None:
     table = small_files(6, **MERGE_ON_READ)
     other = again(table)
     done = compact(
@@ -282,7 +282,7 @@ def _failing(table: Table, broken: set[str], **options: Any) -> Compaction:
     return made
 
 
-def test_no_more_groups_are_rewritten_at_a_time_than_asked_for() -> None:
+def test_no_more_groups_are_rewritten_at_a_time_than_requested() -> None:
     table = small_files(5, ["k"])
     seen: list[int] = []
     made = compact_table.compaction(

@@ -73,7 +73,7 @@ def test_files_with_many_deleted_rows_are_rewritten() -> None:
     assert groups(candidates([500], None, [10], [2], [25]), delete_ratio_threshold=1) == [[0]]
 
 
-def test_all_files_are_rewritten_where_it_is_asked_for() -> None:
+def test_all_files_are_rewritten_on_request() -> None:
     assert groups(candidates([500, 100]), rewrite_all=True) == [[0, 1]]
     assert groups(candidates([]), rewrite_all=True) == []
 
@@ -99,7 +99,7 @@ def test_groups_are_bounded_in_bytes_and_files() -> None:
     ]
 
 
-def test_no_more_files_than_asked_for_are_rewritten() -> None:
+def test_no_more_files_than_requested_are_rewritten() -> None:
     files = candidates([10] * 5, [0, 0, 0, 1, 1])
     assert groups(files, rewrite_all=True, max_files=2) == [[0, 1]]
     assert groups(files, rewrite_all=True, max_files=4) == [[0, 1, 2], [3]]

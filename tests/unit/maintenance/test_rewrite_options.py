@@ -40,7 +40,7 @@ def test_sizes_follow_the_target() -> None:
     assert read(target_file_size_bytes=99).groups.sizes == FileSizes(99, 74, 178)
 
 
-def test_failed_commits_may_be_all_unless_told() -> None:
+def test_all_commits_may_fail_by_default() -> None:
     assert read(partial_progress__max_commits=3).max_failed_commits == 3
     options = {"partial-progress.max-failed-commits": "0", "partial-progress.enabled": True}
     asked = rewrite_options(options, Strategy.BIN_PACK, make().metadata)

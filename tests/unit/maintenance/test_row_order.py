@@ -104,7 +104,7 @@ def test_without_a_sample_there_is_one_range() -> None:
 
 
 def interleaved(columns: Sequence[str]) -> str:
-    """The bits of values by turns, the first column first, a value without bits left passed over.
+    """The alternating bits of values, the first column first; values without bits are skipped.
 
     Source: Java's ZOrderByteUtils.interleaveBits.
     """
@@ -113,7 +113,7 @@ def interleaved(columns: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("given", [{}, {"var-length-contribution": 3, "max-output-size": 17}])
-def test_a_curves_value_has_the_bits_of_its_columns_by_turns(given: dict[str, Any]) -> None:
+def test_a_curves_value_has_alternating_bits_of_its_columns(given: dict[str, Any]) -> None:
     options: RewriteOptions = rewrite_options(given, Strategy.Z_ORDER, METADATA)
     some = rows(50)
     ids = [COLUMNS.find_field(name).field_id for name in ("s", "id", "y")]

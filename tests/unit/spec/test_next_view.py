@@ -73,7 +73,7 @@ def test_the_definition_that_it_has_changes_nothing():
     assert replaced(base, new("SELECT 1", 50), NOW) == base
 
 
-def test_a_text_of_another_dialect_is_not_lost_unasked():
+def test_a_query_of_another_dialect_is_not_lost_silently():
     base = created(new("SELECT 1", dialect="trino"), "/v")
     with pytest.raises(ValidationException, match=r"trino.*replace\.drop-dialect-allowed"):
         replaced(base, new("SELECT 2"), NOW)

@@ -1,4 +1,4 @@
-"""Which files a batch of appended rows reads, beside Java's planner made of plain loops."""
+"""The files of a batch of appended rows, next to Java's planner as plain loops."""
 
 from dataclasses import replace
 from pathlib import Path

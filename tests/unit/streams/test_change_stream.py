@@ -79,7 +79,7 @@ def test_batches_together_are_the_changes_of_a_batch_scan(
             assert (len(batches) > 3) == bool(options)
 
 
-def test_updates_are_told_by_identifier_columns(
+def test_updates_are_recognised_by_identifier_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = busy_table(tmp_path, "copy-on-write", 2)

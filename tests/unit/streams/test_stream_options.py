@@ -119,7 +119,7 @@ def test_an_offset_is_javas_json() -> None:
             offset_from_json(node)
 
 
-def test_changes_are_of_the_version_that_the_columns_were_told_of(tmp_path: Path) -> None:
+def test_a_changes_reader_keeps_the_columns_of_its_schema(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows(1))
     source = PyIcebergLiteSource({"path": f"{table.location()}#changes"})

@@ -44,7 +44,7 @@ def bearers(server: FakeServer) -> list[str]:
     return [one.headers.get("Authorization", "none") for one in asked]
 
 
-def test_a_given_token_goes_with_each_request():
+def test_a_configured_token_is_sent_with_each_request():
     server = FakeServer({PAGE: EMPTY})
     server.catalog(token="abcd-1234").namespaces.list_namespaces(())
     assert [one.headers["Authorization"] for one in server.requests] == ["Bearer abcd-1234"] * 2
@@ -112,7 +112,7 @@ def test_a_token_alone_is_exchanged_for_a_new_one():
     assert form["grant_type"].endswith("token-exchange") and form["subject_token"] == "first-one"
 
 
-def test_a_jwt_says_itself_when_it_expires(monkeypatch: pytest.MonkeyPatch):
+def test_the_expiry_of_a_jwt_is_read_from_it(monkeypatch: pytest.MonkeyPatch):
     claims = base64.urlsafe_b64encode(json.dumps({"exp": time.time() + 100}).encode())
     jwt = f"e30.{claims.decode().rstrip('=')}.x"
     server = FakeServer({PAGE: EMPTY, "POST v1/oauth/tokens": token("t2")})
@@ -215,7 +215,7 @@ def test_no_secret_is_shown_even_if_the_server_repeats_it(
         assert not [secret for secret in held if secret in shown]
 
 
-def test_a_wrong_credential_says_so():
+def test_a_wrong_credential_raises_a_clear_error():
     refusal = httpx.Response(
         401, json={"error": "invalid_client", "error_description": "unknown client"}
     )

@@ -63,7 +63,7 @@ def test_a_commit_of_anothers_is_seen_at_the_next_load(server: SmallServer):
         assert one.load_table("db.t").properties["a"] == value  # a 304
 
 
-def test_a_table_that_others_drop_rename_or_make_anew_is_not_the_former(server: SmallServer):
+def test_a_dropped_renamed_or_recreated_table_is_not_served_from_the_cache(server: SmallServer):
     one, other = server.named(), server.named(user="other")
     first = one.create_table("db.t", "id bigint").metadata.table_uuid
     one.load_table("db.t")
@@ -94,7 +94,7 @@ def test_a_session_is_one_callers(other: dict[str, str]):
     assert one is not two and one.tagged_tables is not two.tagged_tables
 
 
-def test_304_where_nothing_is_kept_is_no_answer(tmp_path: Path):
+def test_304_without_a_cached_table_is_an_error(tmp_path: Path):
     server = SmallServer(tmp_path)
     server.named().create_table("db.t", "id bigint")
     catalog = server.named()
@@ -103,7 +103,7 @@ def test_304_where_nothing_is_kept_is_no_answer(tmp_path: Path):
         catalog._catalog.load("db.t")
 
 
-def test_a_cache_that_answers_once_too_early_is_asked_again(tmp_path: Path):
+def test_a_premature_304_is_requested_again(tmp_path: Path):
     server = SmallServer(tmp_path)
     server.named().create_table("db.t", "id bigint")
     early = [httpx.Response(304)]
@@ -128,7 +128,7 @@ SAYS_NOTHING = {"304": httpx.Response(304), "portal": PORTAL}
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("answer", SAYS_NOTHING)
-def test_a_change_that_somebody_else_says_yes_to_is_not_made(change: str, answer: str):
+def test_a_change_accepted_by_a_portal_is_not_made(change: str, answer: str):
     """A portal's page, or a cache's 304: the server has not been asked."""
     there = httpx.Response(200, json={"namespace": ["db"], "properties": {}})
     names = ("v1/namespaces/db", "v1/namespaces/db/views/v")
@@ -186,7 +186,7 @@ def test_half_a_character_is_no_name():
     assert server.asked() == []
 
 
-def test_what_is_kept_is_bounded():
+def test_the_cache_is_bounded():
     known = KnownTables()
     for number in range(100):
         known.stage(f"/w/{number}", None)  # type: ignore[arg-type]

@@ -169,7 +169,7 @@ def test_503_without_retry_after_is_not_sent_again_and_nothing_landed():
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_server_that_asks_back_is_asked_again_without_a_look(status: int):
+def test_a_server_that_asks_for_a_retry_gets_one_without_a_load(status: int):
     server = served([error(status, "SlowDown", **{"Retry-After": "3"}), given(AFTER)])
     commit(server)
     assert server.asked() == [f"POST {PATH}"] * 2
@@ -199,7 +199,7 @@ def test_a_refusal_of_the_first_request_is_one():
         commit(served([error(403, "ForbiddenException")]))
 
 
-def test_a_catalog_that_says_itself_that_it_failed_has_not_committed():
+def test_a_failure_that_the_catalog_reports_is_not_a_commit():
     with pytest.raises(CommitFailedException, match="does not have the commit"):
         commit(served([error(500, "InternalServerError")]))
     with pytest.raises(CommitStateUnknownException):
@@ -212,7 +212,7 @@ def test_an_answer_that_cant_be_read_may_have_landed():
         commit(served([strange], [strange]))
 
 
-def test_a_creation_that_somebody_else_made_first_is_refused_and_ones_own_is_not():
+def test_a_creation_after_anothers_is_refused_and_after_its_own_is_not():
     creation = new_table_updates(SCHEMA, location="/w/t")
     own = apply(None, creation, now_ms=1)
     for there, wanted in ((own, None), (BASE, TableAlreadyExistsError)):
@@ -251,7 +251,7 @@ def test_a_new_tables_place_properties_and_ids_are_the_servers():
     assert apply(None, new.updates, now_ms=1).properties == {"by": "server"}
 
 
-def test_a_tag_that_the_server_leaves_out_without_a_word_is_said():
+def test_a_tag_that_the_server_silently_leaves_out_is_an_error():
     """Nessie does so."""
     base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), "/w/b.json"))
     tag = SetSnapshotRef("eoy", SnapshotRef(1, SnapshotRefType.TAG))

@@ -78,14 +78,14 @@ def test_a_server_without_staged_creation_makes_the_table_at_once(server: SmallS
     assert table.properties["a"] == "1"
 
 
-def test_it_is_not_asked_again_to_prepare_one(server: SmallServer):
+def test_a_refused_staging_is_not_requested_again(server: SmallServer):
     catalog = server.named()
     catalog.create_table("db.t", "id bigint")
     catalog.create_table("db.u", "id bigint")
     assert server.lines == [STAGED, MADE, MADE]
 
 
-def test_a_server_that_takes_no_commit_of_a_new_table_is_not_asked_to_prepare_one(
+def test_a_server_without_commits_of_new_tables_is_not_asked_to_stage(
     tmp_path: Path,
 ):
     server = SmallServer(tmp_path)
@@ -142,7 +142,9 @@ def test_a_creation_whose_answer_is_lost_is_found(
 
 
 @pytest.mark.parametrize("columns", ["other string", "id int", "id bigint, n int"])
-def test_another_table_found_after_a_lost_answer_is_anothers(server: SmallServer, columns: str):
+def test_a_different_table_after_a_lost_response_belongs_to_others(
+    server: SmallServer, columns: str
+):
     def meets(request: httpx.Request, answer: Answer) -> httpx.Response:
         if request.method != "POST" or b"stage-create" in request.content:
             return answer()
@@ -171,9 +173,7 @@ def failing(catalog: RestCatalog, error: BaseException) -> None:
 
 
 @pytest.mark.parametrize("error", [ValidationException("no"), KeyboardInterrupt(), OSError("disk")])
-def test_a_table_that_was_made_for_a_save_goes_again_where_that_fails(
-    server: SmallServer, error: BaseException
-):
+def test_a_table_created_for_a_failed_save_is_dropped(server: SmallServer, error: BaseException):
     with pytest.raises(type(error)):
         failing(server.catalog(), error)
     assert server.tables == {}
@@ -204,7 +204,7 @@ def test_it_stays_where_it_is_another_by_now(server: SmallServer):
     assert AT in server.tables
 
 
-def test_one_that_was_found_after_a_lost_answer_is_not_dropped(server: SmallServer):
+def test_a_table_found_after_a_lost_response_is_not_dropped(server: SmallServer):
     answering_once(server, "POST", LOST)
     catalog = server.catalog()
     new = catalog.stage("db.t", lambda at: new_table_updates(SCHEMA, location=at))
@@ -240,7 +240,7 @@ def place(server: SmallServer, monkeypatch: pytest.MonkeyPatch) -> TablePlace:
     return TablePlace("c.db.t", {})
 
 
-def test_a_save_fills_the_table_that_was_made_for_it(server: SmallServer, place: TablePlace):
+def test_a_save_fills_the_table_created_for_it(server: SmallServer, place: TablePlace):
     plan = plan_save(WriteOptions(place.path), SCHEMA, overwrite=True)
     files = write_data_files(plan.context, plan.context.io, rows(1, 2).to_batches(), TaskId(0, 0))
     commit_save(place, plan, files)
@@ -278,7 +278,7 @@ def test_a_save_that_can_not_be_planned_leaves_no_table(server: SmallServer, pla
     assert server.tables == {}
 
 
-def test_the_place_that_was_asked_for_is_the_servers_to_give(tmp_path: Path):
+def test_the_server_decides_about_a_requested_location(tmp_path: Path):
     server = SmallServer(tmp_path)
     new = server.catalog().stage(
         "db.t", lambda _: new_table_updates(SCHEMA, location=f"{tmp_path}/mine")

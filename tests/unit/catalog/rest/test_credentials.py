@@ -50,7 +50,7 @@ def test_a_tables_own_properties_lie_over_the_catalogs_and_its_credential_over_b
     }
 
 
-def test_a_server_that_wants_to_sign_itself_is_an_error_that_says_so():
+def test_remote_signing_is_refused_with_a_reason():
     config = {"s3.remote-signing-enabled": "true"}
     with pytest.raises(UnsupportedError, match="vended-credentials"):
         storage_properties({}, {"config": config}, "s3://b/t", TRUST)
@@ -87,7 +87,7 @@ def test_credentials_are_renewed_once_they_are_about_to_expire(server: FakeServe
     assert len(server.asked()) == 1
 
 
-def test_a_table_is_asked_for_whole_where_its_credentials_cannot_be_renewed() -> None:
+def test_a_table_without_renewable_credentials_is_loaded_in_full() -> None:
     metadata = new_metadata(Schema(), location="s3://b/t", now_ms=1)
     node = {
         "metadata-location": "s3://b/t/m.json",
@@ -169,7 +169,7 @@ def test_a_task_renews_by_the_catalogs_token_and_gets_no_secret_of_the_client(
     assert pickle.dumps(in_task).count(b"catalogs-token") == 1
 
 
-def test_a_task_whose_token_has_ended_says_what_to_do(
+def test_a_task_with_an_expired_token_suggests_a_solution(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect(server, monkeypatch)

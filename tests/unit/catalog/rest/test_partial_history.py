@@ -77,7 +77,7 @@ def test_rows_are_not_doubled_where_ones_own_snapshot_is_shown_no_more(
     assert ids(server.named().load_table("db.t")) == sorted([*first, 2, 9])
 
 
-def test_a_table_of_a_lower_version_than_asked_for_is_refused(tmp_path: Path):
+def test_a_table_of_a_lower_version_than_requested_is_refused(tmp_path: Path):
     """Nessie prepares one of version 2 where 3 was asked for."""
     server = SmallServer(tmp_path, ignores_version=True)
     with pytest.raises(UnsupportedError, match="version 2, and 3"):

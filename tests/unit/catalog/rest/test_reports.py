@@ -1,4 +1,4 @@
-"""Reports to a server: sent beside, once, in bounded number; no verb waits for one or fails."""
+"""Reports to a server: sent in the background, once, bounded; no verb waits or fails."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_a_report_goes_to_its_table_by_its_whole_name():
         ({}, {"endpoints": ["GET /v1/{prefix}/namespaces/{namespace}/tables/{table}"]}),
     ],
 )
-def test_no_report_is_made_where_user_or_server_want_none(
+def test_no_report_is_sent_if_user_or_server_disable_it(
     properties: dict[str, str], config: dict[str, Any]
 ):
     assert served(**config).catalog(**properties).load("db.t").reporter is None
@@ -132,7 +132,7 @@ def test_a_table_that_goes_to_a_task_reports_nothing_there():
     assert pickle.loads(pickle.dumps(reporter)) is None
 
 
-def test_a_commits_report_has_what_its_summary_says():
+def test_a_commit_report_has_the_counts_of_its_summary():
     summary = {
         "operation": "overwrite",
         "added-data-files": "2",

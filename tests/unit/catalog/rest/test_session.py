@@ -38,7 +38,7 @@ def test_defaults_lie_below_the_callers_properties_and_overrides_above():
     assert (found["a"], found["b"], found["c"]) == ("1", "2", "3")
 
 
-def test_the_configuration_is_asked_for_once_with_the_warehouse():
+def test_the_configuration_is_requested_once_with_the_warehouse():
     server = FakeServer(
         {f"HEAD {TABLE}": httpx.Response(204)},
         {"endpoints": ["HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}"]},
@@ -107,7 +107,7 @@ def test_a_read_is_repeated_while_its_failure_may_pass(fault: str, no_pauses: li
 
 
 @pytest.mark.parametrize("fault", PASSING)
-def test_a_failure_that_stays_is_an_error_that_says_so(fault: str):
+def test_a_permanent_failure_is_an_error_with_a_reason(fault: str):
     server = FakeServer({"GET v1/namespaces/db/tables": PASSING[fault]})
     with pytest.raises(ServiceUnavailableError, match=r"namespaces/db/tables|list the tables of"):
         server.catalog().namespaces.list_tables(("db",))
@@ -156,7 +156,7 @@ def test_a_list_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch):
     assert next(numbers) == 6
 
 
-def test_lists_are_asked_for_page_by_page():
+def test_lists_are_requested_page_by_page():
     def page(request: httpx.Request) -> httpx.Response:
         token = request.url.params["pageToken"]
         node = {"": ([["a"], ["b"]], "2"), "2": ([["c"]], None)}[token]

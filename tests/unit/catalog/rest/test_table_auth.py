@@ -65,7 +65,7 @@ def test_the_next_load_may_bring_another_one_or_none(tmp_path: Path):
         assert sent(server, "POST", "/t") == [f"Bearer {wanted}"]
 
 
-def test_other_tables_are_not_asked_for_by_it(tmp_path: Path):
+def test_a_tables_token_is_not_used_for_other_tables(tmp_path: Path):
     server = SmallServer(tmp_path, config={"token": "of-the-table"})
     catalog = server.named(**CATALOGS)
     catalog.create_table("db.t", "id bigint")

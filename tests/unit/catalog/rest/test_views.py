@@ -135,7 +135,7 @@ def test_a_former_definition_becomes_current_again_by_its_id():
     ]
 
 
-def test_a_location_is_asked_for():
+def test_a_location_is_requested():
     made_there = replace(made(version("SELECT 1")), location="/x")
     server = served(NEW=given(made_there), POST=given(made_there))
     views, asked = server.catalog().views, replace(new("SELECT 1"), location="/x")
@@ -159,7 +159,7 @@ def test_a_move_whose_answer_is_lost_has_landed_where_the_view_is_there():
     assert server.catalog().views.replace("db.v", base, asked) == moved
 
 
-def test_a_text_of_another_dialect_is_not_lost_unasked():
+def test_a_query_of_another_dialect_is_not_lost_silently():
     trino = ViewRepresentation("SELECT 1", "trino")
     base = made(version("SELECT 1", representations=(trino,)))
     server = served(POST=given(base))
@@ -186,7 +186,7 @@ def test_a_view_of_anothers_after_a_lost_answer_is_not_taken_for_ours():
         server.catalog().views.create("db.v", new("SELECT 1"))
 
 
-def test_an_answer_that_was_cut_after_creating_is_loaded_anew():
+def test_a_view_is_loaded_after_its_creation_response_was_cut_off():
     server = served(NEW=httpx.Response(200, text="{}"), GET=given(made(version("SELECT 1"))))
     assert server.catalog().views.create("db.v", new("SELECT 1")).view_uuid == UUID
 
@@ -230,7 +230,7 @@ def test_renaming_names_both():
         (GONE, NoSuchViewError),
     ],
 )
-def test_a_refused_rename_says_why(answer: httpx.Response, raised: type[Exception]):
+def test_a_refused_rename_has_a_reason(answer: httpx.Response, raised: type[Exception]):
     with pytest.raises(raised):
         served(RENAME=answer).catalog().views.rename("db.v", "db.w")
 
@@ -255,7 +255,7 @@ def test_a_view_is_looked_for_as_the_server_can():
     assert server.catalog().views.exists("db.v")
 
 
-def test_a_server_that_does_not_say_that_it_has_views_is_not_asked_for_them():
+def test_views_are_not_requested_from_a_server_without_view_endpoints():
     server = FakeServer()
     catalog = TableCatalog(server.catalog())
     for ask in (catalog.load_view, catalog.view_exists, catalog.list_views, catalog.drop_view):
@@ -290,7 +290,7 @@ def test_or_replace_gives_up_where_the_view_is_another_each_time():
         create_or_replace(server.catalog().views, "db.v", new("SELECT 1"))
 
 
-def test_names_are_checked_before_anything_is_asked():
+def test_names_are_checked_before_any_request():
     server = served()
     catalog = TableCatalog(server.catalog())
     for name in (("db", "a.v"), "db..v"):

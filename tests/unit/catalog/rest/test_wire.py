@@ -204,7 +204,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("answer", BROKEN)
-def test_what_is_no_whole_answer_is_a_lost_one(serving: Serving, answer: str):
+def test_an_incomplete_response_is_a_lost_response(serving: Serving, answer: str):
     server = serving(BROKEN[answer])
     server.hangs_up = 1
     with pytest.raises(LostAnswerError):
@@ -234,12 +234,12 @@ def test_an_answer_of_more_bytes_than_any_server_means_is_not_read(
         line.send(line.complete(Request("GET", "a")))
 
 
-def test_an_answer_that_does_not_come_is_given_up(serving: Serving):
+def test_a_missing_response_times_out(serving: Serving):
     with pytest.raises(LostAnswerError, match="in time"):
         asked(serving(None), **{"rest.client.socket-timeout-ms": "100"})
 
 
-def test_an_answer_that_does_not_end_is_given_up(serving: Serving, monkeypatch: pytest.MonkeyPatch):
+def test_an_endless_response_times_out(serving: Serving, monkeypatch: pytest.MonkeyPatch):
     """Though each of its bytes comes in time."""
     monkeypatch.setattr("iceberg_spark.catalog.rest.transport._LONGEST_ANSWER_S", 0.0)
     with pytest.raises(LostAnswerError, match="does not end"):
@@ -273,7 +273,7 @@ def test_a_server_that_does_not_speak_tls_has_seen_nothing(serving: Serving):
 @pytest.mark.parametrize(
     "uri", ["http:///a", "http://a:b", "http://a:0", "http://[::1", "http://a b"]
 )
-def test_an_address_that_is_none_is_said(uri: str):
+def test_an_invalid_address_is_an_error_that_names_it(uri: str):
     line = transport(uri)
     with pytest.raises((InvalidInputError, NotSentError)):
         line.send(line.complete(Request("GET", "v1/config")))
@@ -295,14 +295,14 @@ def test_ones_own_headers_lie_over_ours(serving: Serving):
     assert heard.lower().count(b"host:") == heard.lower().count(b"user-agent:") == 1
 
 
-def test_a_change_without_a_body_says_that_it_has_none(serving: Serving):
+def test_a_change_without_a_body_has_content_length_zero(serving: Serving):
     server = serving(OK)
     line = transport(server.uri)
     line.send(line.complete(Request("POST", "a")))
     assert b"Content-Length: 0" in server.heard[0]
 
 
-def test_the_environments_proxy_is_asked_with_the_whole_address(
+def test_the_environments_proxy_gets_the_whole_url(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ):
     proxy = serving(OK)
@@ -423,7 +423,7 @@ def over_tls(certificates: Certificates) -> Iterator[Callable[..., str]]:
         each.close()
 
 
-def test_a_server_is_known_by_the_authority_that_was_given_and_no_other(
+def test_a_server_is_verified_by_the_configured_authority_only(
     over_tls: Callable[..., str], certificates: Certificates
 ):
     uri = over_tls()
@@ -443,7 +443,7 @@ def test_a_server_under_another_name_is_another(
         line.send(line.complete(Request("GET", "a")))
 
 
-def test_a_server_that_wants_a_certificate_gets_the_one_that_was_given(
+def test_a_server_that_requires_a_certificate_gets_the_configured_one(
     over_tls: Callable[..., str], certificates: Certificates
 ):
     certificate, key = certificates.client
@@ -457,7 +457,7 @@ def test_a_server_that_wants_a_certificate_gets_the_one_that_was_given(
 
 
 @pytest.mark.parametrize("name", ["ssl.cabundle", "ssl.client.cert"])
-def test_a_certificate_that_is_no_file_is_said(name: str):
+def test_a_missing_certificate_file_is_an_error_that_names_it(name: str):
     line = transport("https://127.0.0.1:1", **{name: "/nowhere/c.pem"})
     with pytest.raises(InvalidInputError, match=rf"{name}.*/nowhere/c\.pem"):
         line.send(line.complete(Request("GET", "a")))
