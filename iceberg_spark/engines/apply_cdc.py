@@ -174,8 +174,8 @@ def rows_before(planned: PlannedCdc, ledger: Ledger) -> Unbound | None:
     for batch in ledger.batches(later):
         if any(kind == LIVE for kind in batch.column(KIND).to_pylist()):
             raise UnsupportedError(
-                "A truncation came later than changes that are newer than it, and no column of "
-                "the table has the sequence of its rows: let sequence_by be one of them"
+                "A truncation arrived after newer changes, and no column of the table has the "
+                "sequence of its rows: add the column of sequence_by to the table"
             )
     return ALWAYS_TRUE
 

@@ -153,14 +153,14 @@ def check_own_names(names: Sequence[str]) -> None:
     """Raise InvalidInputError for columns with names that this library uses."""
     for name in names:
         if name.lower() in _OURS:
-            raise InvalidInputError(f"Column '{name}' is needed for the change itself; rename it")
+            raise InvalidInputError(f"Column '{name}' has a name that changes need; rename it")
 
 
 def _matches(table: pa.Table, condition: Condition) -> tuple[Any, set[str]]:
     """Return the mask of the rows for which a condition is true, and the columns in it."""
     if not isinstance(condition, str | Predicate | Unbound):
         raise InvalidInputError(
-            f"{condition!r} is no condition over Arrow rows: use SQL text, or pass a Spark frame"
+            f"{condition!r} is not a condition on Arrow rows: use SQL text or a Spark DataFrame"
         )
     schema = from_arrow(table.schema)
     bound = bind(

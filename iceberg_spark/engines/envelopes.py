@@ -99,8 +99,8 @@ def _unwrapping(
     sequence = options.sequence or OFFSET
     if sequence == OFFSET and OFFSET not in names:
         raise InvalidInputError(
-            "The rows have no column 'offset' to order changes by: say sequence=, a path in the "
-            "message as 'source.lsn'"
+            "The rows have no column 'offset' to order changes by: set sequence= to a path in the "
+            "message, for example 'source.lsn'"
         )
     unit = options.time_unit
     return Unwrapping(

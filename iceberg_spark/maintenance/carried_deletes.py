@@ -61,8 +61,8 @@ class DeleteCarrier:
                 deleted[task.file_path] = positions
         if deleted and any(piece.runs is None for piece in group.pieces):
             raise ValidationException(
-                f"Rows of {min(deleted)} were deleted while it was sorted again or its rows went "
-                "to several partitions, so that it is not known where they are"
+                f"Rows of {min(deleted)} were deleted while the compaction sorted them or moved "
+                "them to several partitions, so their new positions are unknown"
             )
         return deleted
 

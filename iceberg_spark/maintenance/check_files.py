@@ -76,7 +76,7 @@ def file_problems(
 ) -> Iterator[str]:
     """Yield the problems of a snapshot's files."""
     for path, times in _repeated(files.data.column("file_path")):
-        yield f"data file {path} is there {times} times"
+        yield f"data file {path} is listed {times} times"
     if files.deletes.num_rows:
         yield from _delete_problems(metadata, snapshot, files)
     if metadata.rules.has_row_lineage and snapshot.first_row_id is not None:
@@ -146,7 +146,7 @@ def _delete_problems(
 
 def _vector_problems(metadata: TableMetadata, vectors: Table, data: Table) -> Iterator[str]:
     if not metadata.rules.has_deletion_vectors and vectors.num_rows:
-        yield f"it has deletion vectors, which format version {metadata.format_version} has not"
+        yield f"it has deletion vectors, which format version {metadata.format_version} lacks"
     needed = ("referenced_data_file", "content_offset", "content_size_in_bytes")
     for name in needed:
         for path in vectors.filter(pc.is_null(vectors.column(name))).column("file_path"):

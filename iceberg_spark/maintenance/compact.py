@@ -191,8 +191,8 @@ class Compaction:
                 self._remove(groups)
                 raise CorruptFileError(
                     f"{len(group.planned.plan)} data files, {group.planned.plan[0].file_path} "
-                    f"first, have {actual:,} rows where the metadata says {expected:,}: they are "
-                    "left as they are; t.maintenance.check() may tell more"
+                    f"first, have {actual:,} rows where the metadata says {expected:,}: they stay "
+                    "unchanged; t.maintenance.check() may find the cause"
                 )
         return groups
 

@@ -80,8 +80,8 @@ def _purge(catalog: PointerCatalog, table: LoadedTable, delete_outside: bool) ->
             break
         table = newest
     raise CommitFailedException(
-        f"{table.identifier} is another table now, or others change it all the time; nothing was "
-        "dropped: try again"
+        f"{table.identifier} is another table now, or other writers changed it each time; nothing "
+        "was dropped: try again"
     )
 
 

@@ -72,7 +72,7 @@ class ExpireResult:
             f"{self.deleted_manifest_files_count} manifests, "
             f"{self.deleted_manifest_lists_count} manifest lists, "
             f"{self.deleted_statistics_files_count} statistics{left}"
-            + (f"; the search for files broke off: {self.unfinished}" if self.unfinished else "")
+            + (f"; the search for files failed: {self.unfinished}" if self.unfinished else "")
         )
 
 

@@ -65,7 +65,7 @@ def layout(
     if sort_order is None:
         if metadata.sort_order.is_unsorted:
             raise InvalidInputError(
-                f"{metadata.location} is unsorted: say sort_order='...', or give the table an order"
+                f"{metadata.location} is unsorted: set sort_order='...', or give the table an order"
             )
         return Layout(Strategy.SORT, metadata.sort_order)
     terms = split_list(sort_order)

@@ -123,7 +123,7 @@ def _kind_of_times(listed: Table) -> Any:
         )
     kind = listed.column("last_modified").type
     if not pa.types.is_timestamp(kind):
-        raise InvalidInputError(f"Column last_modified is {kind}, no timestamp")
+        raise InvalidInputError(f"Column last_modified is {kind}, not a timestamp")
     return pa.timestamp("ms", kind.tz)
 
 

@@ -63,13 +63,13 @@ class Move:
             return folder
         if _UPWARD.search(path[len(self.source) :]):
             raise ValidationException(
-                f"{path} leads out of its folder by '..', so its new place could be anywhere. "
+                f"{path} leads out of its folder by '..', so its new location is unknown. "
                 "Nothing was rewritten"
             )
         if not path.startswith(f"{self.source}/"):
             raise ValidationException(
-                f"{path} is not below the source prefix {self.source}, as metadata spells it: it "
-                "can't be given another one. Nothing was rewritten"
+                f"{path} is not below the source prefix {self.source}, as metadata spells it, so "
+                "it can't be moved. Nothing was rewritten"
             )
         return f"{folder}{path[len(self.source) :]}"
 

@@ -129,8 +129,8 @@ def old_enough(older_than: int | datetime | None, allow_recent: bool) -> int:
     limit = moment_ms(older_than, "older_than")
     if now - limit < ORPHANS.day_ms and not allow_recent:
         raise InvalidInputError(
-            "older_than is less than 24 hours ago: files of a write that is under way would be "
-            "deleted. Give an earlier time, or allow_recent=True when nobody writes to the table"
+            "older_than is less than 24 hours ago: files of a running write would be "
+            "deleted. Give an earlier time, or allow_recent=True if nobody writes to the table"
         )
     return limit
 
@@ -151,7 +151,7 @@ def _check(table: LoadedTable) -> None:
     if not table.metadata_location:
         raise ValidationException(
             f"Can't remove orphan files of {table.identifier}: its catalog does not say which "
-            "metadata file is the current one, so that can't be told from others"
+            "metadata file is the current one"
         )
     places = Places()
     if is_folder(table) and places.folder(table.identifier) != places.folder(metadata.location):
@@ -202,8 +202,8 @@ def _check_location(table: LoadedTable, search: OrphanSearch, folder: str) -> No
     owned = _owned_folders(table, search)
     if not owned.has(location.join(folder, "any")):
         raise InvalidInputError(
-            f"{folder} is no folder of the table {table.identifier}, or another table lies there: "
-            "files of others would be taken for orphans. Set location to the table's location, to "
+            f"{folder} is not a folder of the table {table.identifier}, or has another table: "
+            "its files would be mistaken for orphans. Set location to the table's location, to "
             "a folder of its properties write.*.path, or to one below"
         )
 

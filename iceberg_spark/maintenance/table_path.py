@@ -89,7 +89,7 @@ def rewrite_table_path(catalog: Catalog, identifier: str, request: PathRewrite) 
     existing = next(iter(table.io.list(work.staging)), None) if request.staging_location else None
     if existing is not None:  # existing files would be overwritten, and removed on failure
         raise InvalidInputError(
-            f"The staging folder {work.staging} has files, as {existing.path}: give another one"
+            f"The staging folder {work.staging} has files, as {existing.path}: choose another one"
         )
     try:
         return work.execute()
@@ -182,8 +182,8 @@ class _Rewriting:
     def _list(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
         if snapshot.manifest_list is None:
             raise UnsupportedError(
-                f"Snapshot {snapshot.snapshot_id} names its manifests itself, as only the oldest "
-                "tables do: such metadata can't be moved. Expire the snapshot first"
+                f"Snapshot {snapshot.snapshot_id} has no manifest list, only manifests, as in the "
+                "oldest tables: such metadata can't be moved. Expire the snapshot first"
             )
         listed = read_manifest_list(self.io, snapshot, self.metadata)
         return [self._counted(manifest) for manifest in listed]

@@ -78,7 +78,7 @@ def old_snapshots(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
         for snapshot_id in gone
     )
     freed = sum(int(size) for size in sizes if size.isdigit())
-    reason = f"{len(gone):,} snapshots are older than they are kept for"
+    reason = f"{len(gone):,} snapshots are older than their retention"
     if freed:
         reason += f"; some {freed / _MB:,.1f} MB of files go with them"
     return MaintenanceItem("expire_snapshots", reason, 0, 3 * len(metadata.snapshots))
@@ -145,7 +145,7 @@ def dangling_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     gone = dangling(planned.tasks, planned.entries)
     if not gone:
         return None
-    reason = f"{len(gone):,} delete files apply to no data file any more"
+    reason = f"{len(gone):,} delete files apply to no data file"
     return MaintenanceItem("remove_dangling_deletes", reason, 0, 4)
 
 
@@ -168,7 +168,7 @@ def small_manifests(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
             needed += -(-sum(mine) // target)
     if count < max(UPKEEP.manifests, 2 * needed):
         return None
-    reason = f"{count:,} manifests where {needed:,} would do: every scan opens them"
+    reason = f"{count:,} manifests where {needed:,} would suffice: every scan reads them"
     return MaintenanceItem("rewrite_manifests", reason, 2 * size, count + needed)
 
 
@@ -186,7 +186,7 @@ def orphans(catalog: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     count = result.orphan_files_count
     if not count:
         return None
-    reason = f"{count:,} files below the table are named by nothing and older than three days"
+    reason = f"{count:,} files below the table are orphans and older than three days"
     return MaintenanceItem("remove_orphan_files", reason, 0, count + 2 + int(file_count) // 1000)
 
 

@@ -171,8 +171,8 @@ def sequences(plan: CdcPlan, rows: pa.Table) -> pa.Array:
     sequence = ordered.column(0)
     if sequence.null_count:
         raise InvalidInputError(
-            f"sequence_by is NULL in {sequence.null_count:,} rows: every change needs a place in "
-            "the order of changes"
+            f"sequence_by is NULL in {sequence.null_count:,} rows: every change needs a sequence "
+            "that orders it"
         )
     return sequence
 
@@ -271,5 +271,5 @@ def _check_ties(plan: CdcPlan, events: Events) -> None:
         key = {name: events.keys.column(name)[index].as_py() for name in plan.key_names}
         raise InvalidInputError(
             f"Two different changes of the key {key} have the sequence "
-            f"{events.sequence[index].as_py()}: sequence_by must tell which is later"
+            f"{events.sequence[index].as_py()}: sequence_by must order them"
         )

@@ -156,8 +156,8 @@ def open_ledger(
     if about != notes.about:
         was_time = about.endswith("by long") and isinstance(plan.sequence_type, DecimalType)
         raise InvalidInputError(
-            f"Changes applied to {metadata.location} were of {about}, these are of "
-            f"{notes.about}: keys, order and type stay those of a table's first changes. "
+            f"Changes applied to {metadata.location} have {about}, these have "
+            f"{notes.about}: keys, order and type must equal those of the first changes. "
             f"{WITHOUT_OFFSET + '. ' if was_time else ''}Remove the branch '{name}' to begin "
             "again, without what it knows of deletes"
         )

@@ -159,7 +159,9 @@ def key_fields(
                 f"{did_you_mean(key, column_names)}"
             )
         if not isinstance(field.field_type, PRIMITIVES):
-            raise InvalidInputError(f"Key column '{key}' has type {field.field_type}: no key")
+            raise InvalidInputError(
+                f"Key column '{key}' has type {field.field_type}, not a key type"
+            )
         if field in fields:
             raise InvalidInputError(f"Key column '{key}' is given twice")
         if not any(_same(name, field.name, case_sensitive) for name in row_columns):
@@ -189,7 +191,7 @@ def check_sequence_type(kind: IcebergType) -> IcebergType:
             return kind
         case _:
             raise InvalidInputError(
-                f"sequence_by is of type {kind}, which does not order changes surely: use an "
+                f"sequence_by has type {kind}, which does not order changes for certain: use an "
                 "integer, decimal, string, date or timestamp"
             )
 

@@ -72,6 +72,6 @@ class VectorMerger:
             return read_vector(self.io, scanned(file))
         except NoSuchFileError as error:  # the one before was replaced, and may have expired
             raise ValidationException(
-                f"Can't tell which rows of {file.referenced_data_file} other commits deleted "
-                f"meanwhile: {file.file_path} is gone; plan the change again"
+                f"Can't find which rows of {file.referenced_data_file} other commits deleted: "
+                f"{file.file_path} is gone; plan the change again"
             ) from error

@@ -100,9 +100,9 @@ def _refuse_repeated(planned: ScanPlan) -> None:
     if len(several):
         path, times = several[0]["values"].as_py(), several[0]["counts"].as_py()
         raise ValidationException(
-            f"Data file {path} is listed {times} times in the snapshot, so that its rows can't be "
-            "changed: have it listed once before, as by overwrite_files(add=[file], delete=[file]) "
-            "of a transaction, or delete all of its rows by a filter"
+            f"Data file {path} is listed {times} times in the snapshot, so its rows can't be "
+            "changed: list it once by overwrite_files(add=[file], delete=[file]) of a transaction, "
+            "or delete all of its rows by a filter"
         )
 
 

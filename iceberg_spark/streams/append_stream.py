@@ -192,8 +192,8 @@ class AppendStream:
             return
         raise NoSuchSnapshotError(
             f"Snapshot {begin.snapshot_id} of {metadata.location}, in which the stream has read "
-            f"up to file {begin.position}, has expired, and nothing that is kept proves that it "
-            f"had no more. {HOW_TO_GO_ON}"
+            f"up to file {begin.position}, has expired, and no later snapshot proves that it had "
+            f"no further files. {HOW_TO_GO_ON}"
         )
 
     def _advance(
@@ -283,8 +283,8 @@ def _refusal(snapshot: Snapshot) -> UnsupportedError:
     match snapshot.operation:
         case Operation.DELETE | Operation.OVERWRITE as operation:
             return UnsupportedError(
-                f"Snapshot {snapshot.snapshot_id} is of operation {operation}: to leave out what "
-                f"such snapshots do, set option 'streaming-skip-{operation}-snapshots' to true; to "
+                f"Snapshot {snapshot.snapshot_id} has operation {operation}: to skip such "
+                f"snapshots, set option 'streaming-skip-{operation}-snapshots' to true; to "
                 "get their rows as changes, read the stream load('<table>#changes')"
             )
         case other:

@@ -107,8 +107,8 @@ class ChangeStream:
         for snapshot in snapshots:
             if not _is_readable(seen.metadata, snapshot):
                 raise NoSuchSnapshotError(
-                    f"What snapshot {snapshot.snapshot_id} of {seen.metadata.location} changed "
-                    f"can't be told any more, since the one before it, snapshot "
+                    f"The changes of snapshot {snapshot.snapshot_id} of {seen.metadata.location} "
+                    f"can't be computed, because its parent, snapshot "
                     f"{snapshot.parent_snapshot_id}, has expired. {HOW_TO_GO_ON}"
                 )
         return [snapshot for snapshot in snapshots if snapshot.operation != Operation.REPLACE]

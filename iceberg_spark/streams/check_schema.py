@@ -45,5 +45,5 @@ def _is_same_type(was: NestedField, now: NestedField) -> bool:
 def _changed(what: str) -> InvalidSchemaError:
     return InvalidSchemaError(
         f"The table's schema changed under a running stream: {what}. Load the stream and start the "
-        "query again with the same checkpoint: it goes on where it was, with the new columns"
+        "query again with the same checkpoint: it continues there, with the new columns"
     )

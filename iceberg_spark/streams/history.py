@@ -15,8 +15,8 @@ from iceberg_spark.streams.limits import STREAMING
 
 HOW_TO_GO_ON = (
     "To go on, start the query with a new checkpoint and option 'stream-from-snapshot': 'full' "
-    "takes the table as it is first, 'earliest' what is kept, 'latest' what comes, an id what "
-    "came after that snapshot"
+    "reads the whole table first, 'earliest' all existing snapshots, 'latest' new ones only, an "
+    "id those after that snapshot"
 )
 
 
@@ -81,7 +81,7 @@ class BranchHistory:
         return NoSuchSnapshotError(
             f"The stream has read branch '{self.branch}' of {self.metadata.location} up to "
             f"snapshot {snapshot_id}, and the next one, snapshot {named}, has expired{more}: what "
-            f"they added can't be read any more as a stream. The oldest one kept is "
+            f"they added can no longer be read as a stream. The oldest existing one is "
             f"{oldest.snapshot_id}. {HOW_TO_GO_ON}"
         )
 
@@ -96,8 +96,8 @@ class BranchHistory:
         head = "no snapshot" if self.head is None else f"snapshot {self.head.snapshot_id}"
         return ValidationException(
             f"The stream has read up to snapshot {snapshot_id} of {self.metadata.location}, which "
-            f"is not in the history of branch '{self.branch}' any more: that was rolled back or "
-            f"set to {head}. What was read is not taken back. {HOW_TO_GO_ON}"
+            f"is not in the history of branch '{self.branch}' any more: the branch was rolled back "
+            f"or set to {head}. Rows that were read are not retracted. {HOW_TO_GO_ON}"
         )
 
     def _next_by_former_metadata(self, snapshot_id: int) -> int | None:

@@ -76,6 +76,6 @@ def offset_from_json(node: object) -> StreamOffset:
 
 def _no_offset(node: object) -> InvalidInputError:
     return InvalidInputError(
-        f"The checkpoint holds {node!r}, which is no offset of an Iceberg stream: is it the "
-        "checkpoint of another query?"
+        f"The checkpoint holds {node!r}, which is not an offset of an Iceberg stream: is it "
+        "the checkpoint of another query?"
     )

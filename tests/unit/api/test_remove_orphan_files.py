@@ -204,7 +204,7 @@ def test_a_location_that_is_not_the_tables_is_refused(tmp_path: Path, where: str
     put(tmp_path, "stray", "other/stray", "t_2/data/stray", "t/data/inner/stray")
     aged(tmp_path)
     before = files_below(tmp_path)
-    with pytest.raises(InvalidInputError, match="no folder of the table"):
+    with pytest.raises(InvalidInputError, match="not a folder of the table"):
         table.maintenance.remove_orphan_files(location=str(tmp_path / where))
     assert files_below(tmp_path) == before
 

@@ -206,7 +206,7 @@ def a_file(table: Table) -> str:
 
 
 ENTRY_FAULTS: dict[str, tuple[ManifestContent, Callable[..., list[ManifestEntry]], str]] = {
-    "twice": (ManifestContent.DATA, lambda e, _: [e, e], "is there 2 times"),
+    "twice": (ManifestContent.DATA, lambda e, _: [e, e], "is listed 2 times"),
     "two vectors": (
         ManifestContent.DELETES, lambda e, p: [vector(e, p), vector(e, p)], "has 2 deletion vectors"
     ),

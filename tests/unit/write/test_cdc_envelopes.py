@@ -211,7 +211,7 @@ def test_a_message_that_can_t_be_read_is_named(value: bytes) -> None:
 
 
 def test_without_an_offset_the_order_must_be_named() -> None:
-    with pytest.raises(InvalidInputError, match="say sequence="):
+    with pytest.raises(InvalidInputError, match="set sequence="):
         ice.cdc.debezium(records(event("c", None, ANN)).drop_columns("offset"))
 
 
