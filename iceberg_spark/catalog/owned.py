@@ -85,7 +85,7 @@ class OwnedFolders:
         )
 
     def in_metadata(self, path: str) -> bool:
-        """Return whether a file lies in a folder of metadata files of the table's own."""
+        """Return whether a file is in one of the table's own folders of metadata files."""
         return sure_folder(location.parent(path)) in self._metadata_folders and self.has(path)
 
     def _owns(self, folder: str) -> bool:

@@ -15,7 +15,7 @@ from iceberg_spark.spec.types import IcebergType, NestedField, StructType
 
 @dataclass(frozen=True, slots=True)
 class LeafColumn:
-    """One column wherever it lies: `field` is its top-level column, cut down to the way to it.
+    """One column at any depth: `field` is its top-level column, reduced to the path to it.
 
     Nothing on the way is required: a column that a file lacks is NULL (or its
     `initial-default`).
@@ -56,6 +56,6 @@ def _leaf_of(field_id: int, schema: Schema) -> LeafColumn:
     for parent in reversed(path[:-1]):
         if not isinstance(parent.field_type, StructType):
             name = schema.find_column_name(field_id)
-            raise CorruptFileError(f"Column '{name}' lies in a list or map and can't be a key")
+            raise CorruptFileError(f"Column '{name}' is in a list or map and can't be a key")
         field = replace(parent, field_type=StructType(field), required=False)
     return LeafColumn(field_id, path[-1].field_type, field, len(path) - 1)

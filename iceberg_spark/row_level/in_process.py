@@ -84,8 +84,8 @@ def _with_deletes(
     def group_of(task: FileScanTask) -> str:
         if writer.makes_vectors:
             return ""
-        lies = f"{task.spec_id} {task.partition!r}"
-        return lies if mode.granularity == "partition" else f"{lies} {task.file_path}"
+        partition = f"{task.spec_id} {task.partition!r}"
+        return partition if mode.granularity == "partition" else f"{partition} {task.file_path}"
 
     written: list[DataFile] = []
     replaced: list[DataFile] = []

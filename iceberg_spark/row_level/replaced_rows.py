@@ -120,8 +120,8 @@ def _with_deletes(
         task = rows_of_file[0]
         if writer.makes_vectors:
             return ""
-        lies = f"{task.spec_id} {task.partition!r}"
-        return lies if mode.granularity == "partition" else f"{lies} {task.file_path}"
+        partition = f"{task.spec_id} {task.partition!r}"
+        return partition if mode.granularity == "partition" else f"{partition} {task.file_path}"
 
     for number, (_, group) in enumerate(groupby(sorted(replaced_rows, key=group_of), key=group_of)):
         new = writer.write(io, list(group), TaskId(number))

@@ -21,13 +21,13 @@ from iceberg_spark.catalog.rest.answers import (
     Answer,
     LostAnswerError,
 )
-from iceberg_spark.catalog.rest.patience import LONGEST_RETRY_AFTER_S, BusyError, Patience
+from iceberg_spark.catalog.rest.retry_policy import LONGEST_RETRY_AFTER_S, BusyError, RetryPolicy
 from iceberg_spark.catalog.rest.session import Meaning, RestSession
 from iceberg_spark.catalog.rest.transport import Request
 from iceberg_spark.errors import IcebergError
 
 _TRIES = 4
-_PATIENCE_S = 300.0
+_BUDGET_S = 300.0
 KEY = "Idempotency-Key"
 
 
@@ -67,7 +67,7 @@ def make(session: RestSession, change: Change) -> Answer | None:
     unknown.
     """
     doubts: list[IcebergError] = []
-    again = Patience(_TRIES - 1, _PATIENCE_S).retrying()
+    again = RetryPolicy(_TRIES - 1, _BUDGET_S).retrying()
     return again(_once, session, change, doubts)
 
 

@@ -31,7 +31,7 @@ from iceberg_spark.catalog.rest.answers import (
 )
 from iceberg_spark.catalog.rest.changes import change_request, is_asked_back
 from iceberg_spark.catalog.rest.paths import COMMIT, COMMIT_TABLES, table_node
-from iceberg_spark.catalog.rest.patience import BusyError, Patience
+from iceberg_spark.catalog.rest.retry_policy import BusyError, RetryPolicy
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.tables import metadata_of
 from iceberg_spark.catalog.rest.transport import Request
@@ -74,7 +74,7 @@ the table's main branch.
 """
 
 _TRIES = 4
-_PATIENCE_S = 300.0
+_BUDGET_S = 300.0
 _LOOKS_AFTER_503 = 3
 _STATE_UNKNOWN = "CommitStateUnknownException"
 
@@ -120,7 +120,7 @@ class TableCommit:
         committed.
         """
         request = self._request()
-        again = Patience(_TRIES - 1, _PATIENCE_S).retrying()
+        again = RetryPolicy(_TRIES - 1, _BUDGET_S).retrying()
         try:
             return again(self._once, request)
         except _OpenError as error:

@@ -17,9 +17,9 @@ from iceberg_spark.catalog.catalog import (
 from iceberg_spark.catalog.rest.answers import TABLE
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
 from iceberg_spark.catalog.rest.commit import Committed, TableCommit
+from iceberg_spark.catalog.rest.commit_guards import commit_guards
 from iceberg_spark.catalog.rest.creation import prepared
 from iceberg_spark.catalog.rest.credentials import is_of_storage
-from iceberg_spark.catalog.rest.guards import guards_of
 from iceberg_spark.catalog.rest.known_tables import Tagged
 from iceberg_spark.catalog.rest.namespaces import RestNamespaces
 from iceberg_spark.catalog.rest.paths import DROP_TABLE, TABLE_EXISTS
@@ -142,7 +142,7 @@ class RestCatalog:
         tables = self._tables
         tagged = [tables.tagged_tables.find(change.identifier) for change in changes]
         shown = ", ".join(tables.shown(change.identifier) for change in changes)
-        guarded = tuple(replace(change, requirements=guards_of(change)) for change in changes)
+        guarded = tuple(replace(change, requirements=commit_guards(change)) for change in changes)
         committed = TableCommit(self._session, shown, guarded, tables.load).run()
         every = zip(changes, committed, tagged, strict=True)
         return [self._after(change, result, former) for change, result, former in every]

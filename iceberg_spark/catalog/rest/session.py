@@ -19,7 +19,7 @@ from iceberg_spark.catalog.rest.auth import Auth, auth_of
 from iceberg_spark.catalog.rest.credentials import is_of_storage
 from iceberg_spark.catalog.rest.known_tables import KnownTables
 from iceberg_spark.catalog.rest.paths import CONFIG, DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Paths
-from iceberg_spark.catalog.rest.patience import BusyError, Patience
+from iceberg_spark.catalog.rest.retry_policy import BusyError, RetryPolicy
 from iceberg_spark.catalog.rest.settings import RestSettings, hidden_values, rest_settings
 from iceberg_spark.catalog.rest.table_auth import TableAuths
 from iceberg_spark.catalog.rest.transport import Request, Transport
@@ -33,7 +33,7 @@ Meaning = Mapping[int, type[IcebergError]]
 
 _MOST_SESSIONS = 16
 _MATCH = "If-None-Match"
-_LEAST_PATIENCE_S = 60.0
+_LEAST_BUDGET_S = 60.0
 _HAS_VIEWS = "view-endpoints-supported"
 _OF_AUTH = (
     "token",
@@ -119,7 +119,7 @@ class RestSession:
         query = {"warehouse": first.warehouse} if first.warehouse else {}
         what = f"configure catalog '{self._name}'"
         node = self._read(
-            Request("GET", CONFIG, query), {404: NoSuchNamespaceError}, what, _patience(first),
+            Request("GET", CONFIG, query), {404: NoSuchNamespaceError}, what, _retry_policy(first),
             Answer.node,
         )  # fmt: skip
         properties = self._properties
@@ -147,14 +147,14 @@ class RestSession:
 
         Raises the error that the response stands for, or ServiceUnavailableError.
         """
-        return self._read(request, meaning, what, _patience(self.config.settings), parsed)
+        return self._read(request, meaning, what, _retry_policy(self.config.settings), parsed)
 
     def _read(
         self,
         request: Request,
         meaning: Meaning,
         what: str,
-        patience: Patience,
+        policy: RetryPolicy,
         parsed: Callable[[Answer], T],
     ) -> T:
         def once() -> T:
@@ -166,7 +166,7 @@ class RestSession:
                 raise BusyError(str(error), answer.retry_after_s)
             raise error
 
-        return patience.retrying()(once)
+        return policy.retrying()(once)
 
     def exchange(self, request: Request) -> Answer:
         """Send a request once, and once more if a token was refused and there is another.
@@ -232,8 +232,8 @@ def _renewed(auth: Auth, refused: Request) -> bool:
         raise NotSentError(str(error)) from None
 
 
-def _patience(settings: RestSettings) -> Patience:
-    return Patience(settings.max_retries, max(_LEAST_PATIENCE_S, settings.socket_timeout_s * 1.5))
+def _retry_policy(settings: RestSettings) -> RetryPolicy:
+    return RetryPolicy(settings.max_retries, max(_LEAST_BUDGET_S, settings.socket_timeout_s * 1.5))
 
 
 def _endpoints_unsaid(properties: Mapping[str, str]) -> frozenset[str]:

@@ -101,7 +101,7 @@ def _key_reason(
     for leaf in keys:
         top = added.get(leaf.field.field_id) or read.find_field(leaf.field.field_id)
         if leaf.field_id not in {field.field_id for field in nested(top)}:
-            return f"key column '{_name(leaf)}' lies in a struct that is read in part"
+            return f"key column '{_name(leaf)}' is in a struct that is read in part"
         if columns.context.table_schema.get(leaf.field_id) is None and (
             leaf.depth or not columns.isolated
         ):
@@ -127,7 +127,7 @@ def _column_reason(columns: RequestedColumns) -> str | None:
     for field_id in field_ids(context.row_filter):
         if read.get(field_id) is None:
             name = context.table_schema.find_column_name(field_id)
-            return f"filter column '{name}' lies in a struct that is read in part"
+            return f"filter column '{name}' is in a struct that is read in part"
     if any(field.name.lower() == ROW_INDEX for field in context.table_schema.fields):
         return f"a name under which Spark gives places of rows (column '{ROW_INDEX}')"
     for field in read.fields:

@@ -37,11 +37,11 @@ from iceberg_spark.spec.types import (
 from iceberg_spark.write.align_batches import AlignOptions, aligned
 
 CHANGE, STORED, NOTED = 0, 1, 2
-"""What a row that a task gets is."""
+"""The kind of an input row."""
 GONE, NEW, NOTE, COUNTS = 0, 1, 2, 3
-"""What a row that a task gives is: a place, a row of the table, one of the ledger, the counts."""
+"""The kind of an output row: a position to delete, a table row, a ledger row, the counts."""
 SIDE, PATH, POSITION, PICKLED = 0, 1, 2, 3
-"""The first columns of what a task gives, by place; those of the table and the ledger follow."""
+"""The first columns of the output; those of the table and the ledger follow."""
 _FIRST_ID = 2_147_470_000
 
 

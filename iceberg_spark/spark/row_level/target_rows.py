@@ -22,7 +22,7 @@ from iceberg_spark.spec.schema import Schema
 
 FILE, POS = "_file", "_pos"
 ROW_POSITION = (FILE, POS)
-"""The columns that say where a row lies."""
+"""The columns with a row's file and its position in the file."""
 
 
 def rows_frame(

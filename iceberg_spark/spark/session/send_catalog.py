@@ -43,7 +43,7 @@ def _shown_by(session: SparkSession) -> str | None:
     If only Java can compile a pattern, it counts as one that hides nothing.
     """
     if is_connect(session):
-        return "Spark Connect writes the options of a load into its events as they are"
+        return "Spark Connect writes the options of a load into its events unchanged"
     try:
         hides = re.compile(session.conf.get(REDACTION, BY_DEFAULT) or "(?!)")
     except re.error:

@@ -40,7 +40,7 @@ _NAMED = 100  # bytes that a folder name shows in hexadecimal; of longer ones it
 
 
 def transform_column(transform: Transform, kind: t.IcebergType, column: Column) -> Column:
-    """Return a column that tells and orders a transform's results as they are, null for null.
+    """Return a column that distinguishes and orders a transform's results; null for null.
 
     Values of truncate[w] of whole numbers are counted in w, months by 16 a year. Bucket is the
     specification's hash by Spark SQL alone where that is exact, else by a vectorised function.

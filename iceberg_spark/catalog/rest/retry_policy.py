@@ -23,11 +23,11 @@ class BusyError(ServiceUnavailableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """Attempts of one request: `retries` after the first, begun within `patience_s` seconds."""
+class RetryPolicy:
+    """Attempts of one request: `retries` after the first, begun within `budget_s` seconds."""
 
     retries: int
-    patience_s: float
+    budget_s: float
 
     def retrying(self) -> Retrying:
         """Return the retry loop; the last error is raised unchanged."""
@@ -40,7 +40,7 @@ class Patience:
 
     def _is_over(self, state: RetryCallState) -> bool:
         over = state.attempt_number > self.retries
-        late = (state.seconds_since_start or 0.0) > self.patience_s
+        late = (state.seconds_since_start or 0.0) > self.budget_s
         return over or late or (asked_pause(state) or 0.0) > LONGEST_RETRY_AFTER_S
 
 

@@ -7,7 +7,7 @@ from iceberg_spark.spec.requirements import AssertRefSnapshotId, TableRequiremen
 from iceberg_spark.spec.updates import RemoveSnapshotRef, RemoveSnapshots
 
 
-def guards_of(change: TableChange) -> tuple[TableRequirement, ...]:
+def commit_guards(change: TableChange) -> tuple[TableRequirement, ...]:
     """Return a commit's requirements, and that no branch or tag has moved if it removes snapshots.
 
     The client chose the unneeded snapshots on the base. Otherwise a server would remove one that a
