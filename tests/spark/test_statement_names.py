@@ -472,3 +472,22 @@ def test_values_of_another_type_are_refused_as_spark_refuses_them(
         assert isinstance(bad.value, InvalidInputError)
         condition = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"
         assert (bad.value.getCondition(), bad.value.getSqlState()) == (condition, "KD000")
+
+
+def test_inserts_behind_from_also_write_tables_of_spark(
+    enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any, tmp_path: Path
+) -> None:
+    enabled("CREATE TABLE st.d.source AS SELECT id, 'a' AS s FROM range(3)")
+    enabled("CREATE TABLE st.d.few (id bigint, s string)")
+    enabled(f"CREATE TABLE plain (id bigint, s string) USING parquet LOCATION '{tmp_path}/plain'")
+    try:
+        enabled(
+            "WITH r AS (SELECT * FROM st.d.source) FROM r INSERT INTO st.d.source SELECT id + 10, s"
+            " INSERT INTO plain (s, id) SELECT s, id WHERE id > 0"
+            " INSERT INTO st.d.few SELECT id, s WHERE id = 0"
+        )
+        assert enabled("SELECT id, s FROM plain ORDER BY id") == [(1, "a"), (2, "a")]
+    finally:
+        enabled("DROP TABLE plain")
+    assert enabled("SELECT * FROM st.d.few") == [(0, "a")]
+    assert enabled("SELECT count(*) FROM st.d.source") == [(6,)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -86,18 +86,17 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
 
     Raises InvalidSchemaError where the columns don't fit.
     """
-    return insert_all(spark, [statement])
-
-
-def insert_all(spark: SparkSession, statements: Sequence[Insert]) -> DataFrame:
-    """Put rows into several tables, each in a commit of its own.
-
-    Nothing is written before all queries are analysed, and all read the versions from before.
-    Raises InvalidSchemaError where the columns of one don't fit.
-    """
-    for planned in [_planned(spark, statement) for statement in statements]:
-        _write(spark, planned)
+    prepare_insert(spark, statement)()
     return nothing(spark)
+
+
+def prepare_insert(spark: SparkSession, statement: Insert) -> Callable[[], None]:
+    """Return a function that writes the rows of an insert, whose query is analyzed here.
+
+    The query reads the versions of tables from before all writes that follow. Raises
+    InvalidSchemaError if the columns do not fit.
+    """
+    return partial(_write, spark, _planned(spark, statement))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from typing import TypeAlias, cast, get_args
 
 from pyspark.errors import AnalysisException, ParseException
@@ -176,13 +179,23 @@ def _several_inserts(
         bound = read_statement(with_arguments(spark, text, args), session_dialect(spark))
         statement = cast(MultiInsert, bound)
     inserts = [cast(Insert, with_whole_names(spark, one)) for one in statement.inserts]
-    others = [one.table for one in inserts if not names_table(spark, one.table)]
-    if others:
-        raise UnsupportedError(
-            f"{'.'.join(others[0])} is not an Iceberg table, and other tables here are: write each "
-            "with a statement of its own"
-        )
-    return row_changes.insert_all(spark, inserts)
+    with ExitStack() as views:
+        writes = [_prepared_insert(spark, views, insert) for insert in inserts]
+        for write in writes:
+            write()
+    return nothing(spark)
+
+
+def _prepared_insert(spark: SparkSession, views: ExitStack, insert: Insert) -> Callable[[], object]:
+    """Return a function that writes an insert; into another table than Iceberg's, Spark does.
+
+    Iceberg tables in Spark's query are temporary views, pinned to their versions, until `views`
+    ends.
+    """
+    if names_table(spark, insert.table):
+        return row_changes.prepare_insert(spark, insert)
+    query = views.enter_context(with_inner_query(spark, insert.query))
+    return partial(run_sql, spark, f"{insert.head}{query}")
 
 
 def _is_about_ours(spark: SparkSession, command: Command) -> bool:

@@ -22,7 +22,7 @@ class Insert:
     `overwrites` replaces partitions, or what `replace_where` says. `partition` has the columns of
     PARTITION (...) with their values as written, None where the query gives the value. `options`
     are those of the write. `ctes` is the WITH clause that `query` begins with and that stood before
-    INSERT.
+    INSERT. `head` is the text before the query, of inserts behind FROM.
     """
 
     table: Name
@@ -35,6 +35,7 @@ class Insert:
     schema_evolution: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     ctes: str = field(default="", compare=False)
+    head: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +156,12 @@ def read_multi_insert(cursor: Cursor, with_clause: str = "") -> MultiInsert | No
     source = cursor.text[start : cursor.end]
     inserts = []
     for clause in cursor.clauses(*_INSERTS):
+        text = clause.fresh().rest()
         insert = read_insert(clause)
         if not _SELECTS.match(insert.query):
             raise clause.fault("INSERT behind FROM takes SELECT")
         query = f"{with_clause} {source} {insert.query}".lstrip()
-        inserts.append(replace(insert, query=query))
+        inserts.append(replace(insert, query=query, head=text.removesuffix(insert.query)))
     return MultiInsert(tuple(inserts))
 
 
