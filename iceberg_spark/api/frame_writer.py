@@ -19,7 +19,7 @@ from iceberg_spark.api.statements.definitions import (
 )
 from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.matched_columns import check_columns_by_name
-from iceberg_spark.api.statements.target import Name, new_target, target
+from iceberg_spark.api.statements.target import Name, check_new_name, new_target, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import (
     InvalidOptionError,
@@ -240,6 +240,7 @@ def save_as_table(frame: DataFrame, name: Name, asked: BuilderState) -> None:
     elif exists:  # an error, or nothing in mode ignore
         save_frame(frame, place.path, replace(asked, options=options))
     else:
+        check_new_name(name)
         told = replace(asked, options=_of_new_table(options, using.lower()))
         save_frame(frame, place.path, told, location, columns_of(frame, place.catalog))
 

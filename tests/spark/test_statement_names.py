@@ -474,6 +474,39 @@ def test_values_of_another_type_are_refused_as_spark_refuses_them(
         assert (bad.value.getCondition(), bad.value.getSqlState()) == (condition, "KD000")
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE NAMESPACE st",
+        "DROP NAMESPACE st",
+        "DROP NAMESPACE IF EXISTS st CASCADE",
+        "ALTER NAMESPACE st SET PROPERTIES ('a' = 'b')",
+        "COMMENT ON NAMESPACE st IS 'text'",
+    ],
+)
+def test_a_catalog_is_not_changed_as_a_namespace(
+    enabled: Callable[..., list[tuple[Any, ...]]], statement: str
+) -> None:
+    with pytest.raises(UnsupportedError, match="st is a catalog"):
+        enabled(statement)
+
+
+def test_a_root_table_with_the_name_of_a_metadata_table_is_refused(
+    enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
+) -> None:
+    enabled("CREATE TABLE st.d.snapshots (id int)")
+    one_row = any_spark.range(1)
+    for create in (
+        lambda: enabled("CREATE TABLE st.snapshots (id int)"),
+        lambda: enabled("CREATE TABLE st.Files AS SELECT 1 AS id"),
+        lambda: one_row.writeTo("st.history").create(),
+        lambda: one_row.write.format("iceberg").saveAsTable("st.refs"),
+        lambda: enabled("ALTER TABLE st.d.snapshots RENAME TO st.entries"),
+    ):
+        with pytest.raises(InvalidInputError, match="name of a metadata table"):
+            create()
+
+
 def test_inserts_behind_from_also_write_tables_of_spark(
     enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any, tmp_path: Path
 ) -> None:

@@ -10,7 +10,13 @@ from iceberg_spark.api.statements.acting_properties import set_told_properties
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.column_changes import change_columns
 from iceberg_spark.api.statements.reference_changes import change_reference
-from iceberg_spark.api.statements.target import Name, Target, new_target, target
+from iceberg_spark.api.statements.target import (
+    Name,
+    Target,
+    check_new_name,
+    new_target,
+    target,
+)
 from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.catalog.chosen_location import moved_location
@@ -87,6 +93,7 @@ def _rename(spark: SparkSession, old: Name, new: Name) -> None:
     listed = place.catalog.namespaces
     if listed is None:
         raise InvalidInputError(f"Tables of '{old[0]}' can't be renamed")
+    check_new_name(full)
     listed.rename_table(place.identifier, new_target(spark, full).identifier)
 
 

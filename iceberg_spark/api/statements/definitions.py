@@ -12,7 +12,7 @@ from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.column_types import defaults_of, has_wall_clocks
 from iceberg_spark.api.statements.shown_details import EXTERNAL
 from iceberg_spark.api.statements.table_options import with_options
-from iceberg_spark.api.statements.target import Target, new_target, properties_at
+from iceberg_spark.api.statements.target import Target, check_new_name, new_target, properties_at
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.chosen_location import moved_location
 from iceberg_spark.catalog.created_with import created_with
@@ -70,6 +70,7 @@ def create_table(
     """
     statement = _with_file_format(with_options(spark, statement))
     check_new_properties(statement.properties)
+    check_new_name(statement.table)
     place = new_target(spark, statement.table)
     exists = place.catalog.table_exists(place.identifier)
     if exists and statement.if_not_exists:
@@ -101,6 +102,7 @@ def create_from(spark: SparkSession, statement: CreateTable, schema: Schema) -> 
     a new table.
     """
     statement = _with_file_format(with_options(spark, statement))
+    check_new_name(statement.table)
     check_new_properties(statement.properties)
     _create_empty(spark, new_target(spark, statement.table), statement, schema)
 

@@ -203,14 +203,27 @@ def _is_about_ours(spark: SparkSession, command: Command) -> bool:
     match command:
         case ShowNamespaces():
             return bool(name) and is_ours(spark, name[0])
-        case CreateNamespace() | DropNamespace() | AlterNamespace():
-            return len(name) > 1 and names_namespace(spark, name)
-        case DescribeNamespace() | CommentOn(kind="namespace"):
+        case CreateNamespace() | DropNamespace() | AlterNamespace() | CommentOn(kind="namespace"):
+            _refuse_catalog(spark, name)
+            return names_namespace(spark, name)
+        case DescribeNamespace():
             return names_namespace(spark, name)
         case _ if isinstance(command, NamespaceListing):
             return names_namespace(spark, name)
         case _:
             return names_table(spark, name)
+
+
+def _refuse_catalog(spark: SparkSession, name: tuple[str, ...]) -> None:
+    """Refuse to change an Iceberg catalog's root as a namespace, which it is for reads only.
+
+    Spark would take the name for a namespace of its own catalog.
+    """
+    if len(name) == 1 and is_ours(spark, name[0]):
+        raise UnsupportedError(
+            f"{name[0]} is a catalog and cannot be created, changed or dropped by a statement: "
+            f"name a namespace in it, like {name[0]}.db"
+        )
 
 
 def _current(

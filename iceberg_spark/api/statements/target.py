@@ -20,6 +20,7 @@ from iceberg_spark.errors import (
     NoSuchTableError,
     UnsupportedError,
 )
+from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.scan.change_bounds import CHANGES, is_changes
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import load_session_catalog, session_catalog
@@ -88,6 +89,19 @@ def new_target(spark: SparkSession, name: Name) -> Target:
     """
     place = name[-1] if is_location(name) else joined_name(name)
     return Target(*resolve(place, properties_at(spark, place)), place)
+
+
+def check_new_name(name: Name) -> None:
+    """Refuse a new table in a catalog's root whose name is that of a metadata table.
+
+    `cat.files.snapshots` would be a table in namespace `files`, and a metadata table of it (Java
+    refuses the same names). Raises InvalidInputError.
+    """
+    if len(name) == 2 and not is_location(name) and name[-1].lower() in set(MetadataTable):
+        raise InvalidInputError(
+            f"{'.'.join(name)}: a table in a catalog's root cannot have the name of a metadata "
+            f"table; use another name, or a namespace, like {name[0]}.db.{name[1]}"
+        )
 
 
 def table_above(spark: SparkSession, name: Name) -> Target | None:
