@@ -155,6 +155,7 @@ class RowVerbs:
                     added,
                     replaced,
                     row_filter=None if rewrites else predicate,
+                    deletes_filter=predicate if rewrites else None,
                     planned=changes.planned(branch, predicate, rewrites=rewrites),
                     branch=branch,
                     snapshot_properties=told,

@@ -32,7 +32,9 @@ class OverwriteFiles:
     These are a ValidationException: a file of `delete` that another commit removed, new deletes of
     a replaced file, and a data file with only some rows that match `row_filter` (the message names
     it). `planned` sets since when and how strictly conflicts are checked. `schema` is the schema
-    that the names in filters refer to. With `replaces_table`, the rows of an earlier definition
+    that the names in filters refer to. Delete files go with the rows of `row_filter`; with
+    `deletes_filter` also those that only delete rows matching it, all of which `delete` must
+    replace, if new rows are a conflict. With `replaces_table`, the rows of an earlier definition
     were removed: the snapshot is an overwrite although this action removes no file.
     """
 
@@ -42,6 +44,7 @@ class OverwriteFiles:
         delete: Sequence[DataFile] = (),
         *,
         row_filter: Unbound | None = None,
+        deletes_filter: Unbound | None = None,
         planned: Planned | None = None,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
@@ -58,6 +61,10 @@ class OverwriteFiles:
         self._add = tuple(add)
         self._delete = tuple(delete)
         self._row_filter = row_filter
+        self._deletes_filter = row_filter
+        if planned is not None and planned.refuse_new_data and deletes_filter is not None:
+            # Rows that another writer adds meanwhile would need the deletes committed for them.
+            self._deletes_filter = deletes_filter
         self._planned = planned
         self._case_sensitive = case_sensitive
         self._time_zone = time_zone
@@ -83,14 +90,13 @@ class OverwriteFiles:
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that replace the files on this base."""
-        bound = None if self._row_filter is None else self._bind(base, self._row_filter)
         paths = Paths.of(self._delete)
         data: list[Selection] = [paths] if self._delete else []
         deletes: list[Selection] = []
-        if bound is not None:
-            rows = MatchingRows(base, bound, to_text(bound))
-            data.append(rows)
-            deletes.append(rows)
+        if self._row_filter is not None:
+            data.append(self._matching(base, self._row_filter))
+        if self._deletes_filter is not None:
+            deletes.append(self._matching(base, self._deletes_filter))
         changes = FileChanges(
             added=self._add,
             data=data,
@@ -109,6 +115,10 @@ class OverwriteFiles:
         if not removed:
             return self._if_none_removed
         return Operation.OVERWRITE if self._add else Operation.DELETE
+
+    def _matching(self, base: TableMetadata, row_filter: Unbound) -> MatchingRows:
+        bound = self._bind(base, row_filter)
+        return MatchingRows(base, bound, to_text(bound))
 
     def _bind(self, base: TableMetadata, unbound: Unbound) -> Bound:
         return bind_again(

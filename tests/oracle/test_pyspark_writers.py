@@ -147,3 +147,31 @@ def test_a_writer_refuses_what_java_refuses(java: SparkSession, enabled: ByTurns
         with pytest.raises(Exception):  # noqa: B017, PT011
             enabled.run(turn, partial(by_catalog, does, table, "w"))
         assert tables(enabled.classic, "w") == tables(java, "j") == before, (turn, table)
+
+
+DELETED = "SELECT content, partition.p, record_count FROM {}.files ORDER BY content, p"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_overwrite_removes_the_deletes_of_replaced_rows(
+    java: SparkSession, enabled: ByTurns, version: int
+) -> None:
+    def overwritten(session: Any, table: str) -> Any:
+        session.sql(
+            f"CREATE TABLE {table} (id bigint, p int) USING iceberg PARTITIONED BY (p) "
+            f"TBLPROPERTIES ('format-version' = '{version}', 'write.delete.mode' = 'merge-on-read')"
+        )
+        session.sql(f"INSERT INTO {table} SELECT id, cast(id % 2 AS int) FROM range(0, 10, 1, 1)")
+        session.sql(f"DELETE FROM {table} WHERE id IN (0, 1)")
+        fresh = session.range(100, 101).selectExpr("id", "0 AS p")
+        fresh.writeTo(table).overwrite(sf.col("p") == 0)
+        files = [tuple(row) for row in session.sql(DELETED.format(table)).collect()]
+        return files, sorted(row.id for row in session.table(table).collect())
+
+    theirs = overwritten(java, f"j.writers.deletes{version}")
+    for turn in (0, 1):
+        ours = enabled.run(
+            turn, lambda session, turn=turn: overwritten(session, f"w.writers.d{version}{turn}")
+        )
+        assert ours == theirs
