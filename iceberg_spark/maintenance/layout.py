@@ -11,6 +11,7 @@ from iceberg_spark.spec.compatibility import check_order
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.option_values import split_list
 from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import UNSORTED, SortOrder
 from iceberg_spark.spec.transform_text import parse_sort_field
@@ -108,7 +109,9 @@ def _z_columns(
 
 
 def _column(schema: Schema, name: str, *, case_sensitive: bool) -> int:
-    field_id = schema.find_id(name.strip().strip("`"), case_sensitive=case_sensitive)
+    parts = quoted_parts(name.strip())
+    column = name.strip() if parts is None else ".".join(parts)
+    field_id = schema.find_id(column, case_sensitive=case_sensitive)
     if field_id is None:
         column_names = ", ".join(schema.column_names)
         raise InvalidSchemaError(f"zorder has no column '{name}'; the table has: {column_names}")

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.errors import (
     CorruptFileError,
@@ -17,6 +19,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.maintenance import compaction
 from iceberg_spark.maintenance.compact import DataRewrite
 from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.quoted_name import quoted
 from tests.unit.api.tables import data_files, make, rows
 
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
@@ -263,6 +266,16 @@ def test_only_columns_that_differ_within_a_partition_make_a_z_order() -> None:
         table.maintenance.rewrite_data_files("sort", "zorder(k)")
     done = table.maintenance.rewrite_data_files("sort", "zorder(k, id)")
     assert done.added_data_files_count == 3
+
+
+@pytest.mark.parametrize("name", ["é `x", "a.b", "`", "a, b", "(x)"])
+def test_a_z_order_names_odd_columns_in_backticks(name: str, tmp_path: Path) -> None:
+    schema = ice.Schema(ice.NestedField(1, name, ice.LongType()))
+    table = ice.create_table(str(tmp_path / "t"), schema)
+    for number in range(6):
+        table.append(pa.table({name: [number]}))
+    done = table.maintenance.rewrite_data_files("sort", f"zorder({quoted(name)})")
+    assert done.rewritten_data_files_count == 6
 
 
 def test_nothing_is_left_behind() -> None:
