@@ -18,9 +18,10 @@ FIXED = {
 
 
 def requirements() -> Iterator[Requirement]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for extra in (project["dependencies"], *project["optional-dependencies"].values()):
-        yield from map(Requirement, extra)
+    file = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project, groups = file["project"], file["dependency-groups"].values()
+    for names in (project["dependencies"], *project["optional-dependencies"].values(), *groups):
+        yield from (Requirement(name) for name in names if isinstance(name, str))
 
 
 def test_floors_are_versions_without_known_holes() -> None:
