@@ -17,7 +17,7 @@ CLEAN_FOLDERS = tuple(
         *("inspect", "io", "maintenance", "manifest", "read", "row_level", "save", "scan"),
         *("spark/adapt", "spark/datasource", "spark/deletes", "spark/procedures"),
         *("spark/reading", "spark/row_level", "spark/session", "spark/streams", "spark/writing"),
-        *("report", "spec", "streams", "write"),
+        *("api/statements", "report", "spec", "streams", "write"),
     )
 )
 """Grows until it is the whole package."""

@@ -17,7 +17,7 @@ _CURRENT, _PICKED = "current-snapshot-id", "cherry-pick-snapshot-id"
 
 
 def check_new_properties(keys: Iterable[str]) -> None:
-    """Refuse what is no property of a table that is made. Raises InvalidInputError."""
+    """Refuse properties that a new table cannot store. Raises InvalidInputError."""
     for key in keys:
         if key in _INSTEAD:
             raise InvalidInputError(f"'{key}' is no property that a table keeps: {_INSTEAD[key]}")
@@ -26,21 +26,21 @@ def check_new_properties(keys: Iterable[str]) -> None:
 
 
 def set_told_properties(tx: TableTransaction, properties: Mapping[str, str]) -> None:
-    """Set properties; those that name a snapshot move main there, or pick it (Spark3Util).
+    """Set properties; those that name a snapshot set main to it or cherry-pick it (Spark3Util).
 
-    Raises InvalidInputError for what is no property, and NoSuchSnapshotError.
+    Raises InvalidInputError for a key that is not a property, and NoSuchSnapshotError.
     """
-    given = dict(properties)
-    current, picked = given.pop(_CURRENT, None), given.pop(_PICKED, None)
-    check_new_properties(given)
+    remaining = dict(properties)
+    current, picked = remaining.pop(_CURRENT, None), remaining.pop(_PICKED, None)
+    check_new_properties(remaining)
     if current is not None and picked is not None:
         raise InvalidInputError(f"Say '{_CURRENT}' or '{_PICKED}': which comes first is not said")
     if current is not None:
         tx.manage_snapshots().set_current_snapshot(_id(_CURRENT, current)).commit()
     if picked is not None:
         tx.manage_snapshots().cherrypick(_id(_PICKED, picked)).commit()
-    if given:
-        tx.set_properties(given)
+    if remaining:
+        tx.set_properties(remaining)
 
 
 def _id(key: str, text: str) -> int:

@@ -86,23 +86,23 @@ def _rename(spark: SparkSession, old: Name, new: Name) -> None:
 
     A new name alone is of the old one's namespace.
     """
-    place = new_target(spark, old)
+    old_target = new_target(spark, old)
     if len(new) == 1:
         new = (*old[:-1], *new)
     full = new if new[0] == old[0] else (old[0], *new)
-    listed = place.catalog.namespaces
+    listed = old_target.catalog.namespaces
     if listed is None:
         raise InvalidInputError(f"Tables of '{old[0]}' can't be renamed")
     check_new_name(full)
-    listed.rename_table(place.identifier, new_target(spark, full).identifier)
+    listed.rename_table(old_target.identifier, new_target(spark, full).identifier)
 
 
-def _move(place: Target, location: str) -> None:
+def _move(table_target: Target, location: str) -> None:
     """Send new files elsewhere; those that are there stay where they are."""
-    place.whole_table()
-    catalog, base = place.catalog, place.catalog.load(place.identifier)
+    table_target.whole_table()
+    catalog, base = table_target.catalog, table_target.catalog.load(table_target.identifier)
     there = moved_location(catalog, base, location)
-    commit(catalog, place.identifier, SetTableLocation(there), base)
+    commit(catalog, table_target.identifier, SetTableLocation(there), base)
 
 
 def _apply(tx: TableTransaction, table: Table, change: Change, case: bool) -> None:

@@ -31,8 +31,8 @@ def values_of(spark: SparkSession, expressions: Sequence[str]) -> list[Any]:
     """
     if not expressions:
         return []
-    found = row_of(spark, {f"_{place}": text for place, text in enumerate(expressions)})
-    return [column[0].as_py() for column in found.columns]
+    row = row_of(spark, {f"_{index}": text for index, text in enumerate(expressions)})
+    return [column[0].as_py() for column in row.columns]
 
 
 def row_of(spark: SparkSession, expressions: Mapping[str, str]) -> pa.Table:

@@ -26,12 +26,12 @@ def assigned_column(path: Name, statement: Update | Merge, goes: Landing) -> str
     """Return an assigned column without the table's name before it, as Spark resolves it."""
     table = statement.table if statement.alias is None else (statement.alias,)
     folded = [part.lower() for part in path]
-    for at in range(len(table)):
-        size = len(table) - at
-        if len(path) > size and folded[:size] == [part.lower() for part in table[at:]]:
+    for start in range(len(table)):
+        size = len(table) - start
+        if len(path) > size and folded[:size] == [part.lower() for part in table[start:]]:
             rest = ".".join(path[size:])
-            found = goes.schema.find_id(rest, case_sensitive=goes.case_sensitive)
-            if found is not None:
+            field_id = goes.schema.find_id(rest, case_sensitive=goes.case_sensitive)
+            if field_id is not None:
                 return rest
     return ".".join(path)
 

@@ -17,11 +17,11 @@ def create_changelog_view(called: Called) -> Rows:
 
     Raises InvalidOptionError, NoSuchSnapshotError where changes that are asked for have expired.
     """
-    place = called.place()
-    table = place.whole_table()
+    target = called.target()
+    table = target.whole_table()
     metadata = table.metadata
-    given = _numbers(called.texts("options"))
-    start, end = change_bounds(metadata, metadata.current_snapshot_id, given)
+    bounds = _numbers(called.texts("options"))
+    start, end = change_bounds(metadata, metadata.current_snapshot_id, bounds)
     changes = table.scan(case_sensitive=is_case_sensitive(called.spark)).changes(
         start,
         end,
@@ -31,24 +31,24 @@ def create_changelog_view(called: Called) -> Rows:
     )
     name = called.values.get("changelog_view")
     if name is None:
-        name = quoted(f"{_last_part(place)}_changes")
+        name = quoted(f"{_last_part(target)}_changes")
     changes.to_df(called.spark).createOrReplaceTempView(name)
     return [(name,)]
 
 
-def _last_part(place: Target) -> str:
-    path = place.path.rstrip("/")
+def _last_part(target: Target) -> str:
+    path = target.path.rstrip("/")
     return path.rpartition("/" if "/" in path else ".")[2]
 
 
 def _numbers(options: Mapping[str, str]) -> dict[str, int]:
     """Return the options' numbers; case does not tell names apart, as in Java."""
-    found = {}
+    numbers = {}
     for name, text in options.items():
         if name.lower() not in CHANGE_BOUNDS:
             raise InvalidOptionError(f"create_changelog_view has no option '{name}'")
         try:
-            found[name.lower()] = int(text)
+            numbers[name.lower()] = int(text)
         except ValueError:
             raise InvalidOptionError(f"'{name}' must be a whole number, not '{text}'") from None
-    return found
+    return numbers

@@ -81,13 +81,13 @@ def _alter(spark: SparkSession, update: UpdateSchema, schema: Schema, change: Al
     _move(update, change.path, change.place)
 
 
-def _move(update: UpdateSchema, path: Path, place: Place | None) -> None:
-    if place is None:
+def _move(update: UpdateSchema, path: Path, position: Place | None) -> None:
+    if position is None:
         return
-    if place.after is None:
+    if position.after is None:
         update.move_first(path)
     else:
-        update.move_after(path, (*path[:-1], place.after))
+        update.move_after(path, (*path[:-1], position.after))
 
 
 def _identify(update: UpdateSchema, schema: Schema, change: IdentifierFields) -> None:
@@ -95,7 +95,7 @@ def _identify(update: UpdateSchema, schema: Schema, change: IdentifierFields) ->
     if change.set:
         update.set_identifier_fields(*named)
         return
-    there = [str(schema.find_column_name(each)) for each in schema.identifier_field_ids]
+    there = [str(schema.find_column_name(field_id)) for field_id in schema.identifier_field_ids]
     for name in named:
         if name not in there:
             raise InvalidInputError(

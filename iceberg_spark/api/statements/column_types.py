@@ -27,21 +27,23 @@ def column_type(spark: SparkSession, text: str) -> str | IcebergType:
     return type_from_ddl(text, wall_clocks=True)
 
 
-def defaults_of(spark: SparkSession, given: Sequence[tuple[str, IcebergType | None]]) -> list[Any]:
+def defaults_of(
+    spark: SparkSession, defaults: Sequence[tuple[str, IcebergType | None]]
+) -> list[Any]:
     """Return what defaults are worth, each with its column's type; two queries at most.
 
     Dates and wall clocks are of the session's zone where the column is of instants: Spark casts a
     default to the column's type. Raises Spark's own errors.
     """
-    values = values_of(spark, [text for text, _ in given])
+    values = values_of(spark, [text for text, _ in defaults])
     late = [
-        place
-        for place, (value, (_, kind)) in enumerate(zip(values, given, strict=True))
+        index
+        for index, (value, (_, kind)) in enumerate(zip(values, defaults, strict=True))
         if isinstance(kind, TimestamptzType) and _is_wall_clock(value)
     ]
-    casts = values_of(spark, [f"CAST(({given[place][0]}) AS TIMESTAMP_LTZ)" for place in late])
-    for place, value in zip(late, casts, strict=True):
-        values[place] = value
+    casts = values_of(spark, [f"CAST(({defaults[index][0]}) AS TIMESTAMP_LTZ)" for index in late])
+    for index, value in zip(late, casts, strict=True):
+        values[index] = value
     return values
 
 

@@ -1,7 +1,7 @@
-"""`spark.sql.defaultCatalog` of an enabled session: where it is a catalog of ours, it is chosen.
+"""Choose the catalog in `spark.sql.defaultCatalog` of an enabled session, if it is Iceberg's.
 
-Spark would look for a class of that catalog, which nobody has without Java's JAR, whenever it looks
-for a name alone. So Spark's own is its default meanwhile, and ours is chosen as by USE.
+Spark would load the class of that catalog for each name without a catalog, and nobody has the class
+without Java's JAR. So Spark's own catalog becomes its default, and USE chooses the Iceberg catalog.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _taken: dict[str, str] = {}
 
 
 def take_default(spark: SparkSession) -> None:
-    """Choose the session's default catalog for names alone, where it is one of ours."""
+    """Choose the session's default catalog for names without one, if it is an Iceberg catalog."""
     name = spark.conf.get(_DEFAULT, _SPARKS) or _SPARKS
     if name == _SPARKS or not is_ours(spark, name):
         return

@@ -63,16 +63,16 @@ def create_table(
     query: DataFrame | None,
     options: WriteOptions | None = None,
 ) -> DataFrame:
-    """Make a table, or make it anew; `query` has its rows, which are written as `options` say.
+    """Create or replace a table, and write the rows of `query` as `options` ask.
 
     Raises TableAlreadyExistsError, NoSuchTableError (REPLACE), InvalidSchemaError,
-    InvalidInputError for what is no property of a new table.
+    InvalidInputError for a key that is not a property of a new table.
     """
     statement = _with_file_format(with_options(spark, statement))
     check_new_properties(statement.properties)
     check_new_name(statement.table)
-    place = new_target(spark, statement.table)
-    exists = place.catalog.table_exists(place.identifier)
+    target = new_target(spark, statement.table)
+    exists = target.catalog.table_exists(target.identifier)
     if exists and statement.if_not_exists:
         return nothing(spark)
     if exists and not statement.replaces:
@@ -85,7 +85,7 @@ def create_table(
             f"There is no table {'.'.join(statement.table)} to replace: say CREATE OR REPLACE TABLE"
         )
     try:
-        (_replace if exists else _create)(spark, place, statement, query, options)
+        (_replace if exists else _create)(spark, target, statement, query, options)
     except TableAlreadyExistsError:  # another writer created it meanwhile
         if not statement.if_not_exists:
             raise
@@ -96,10 +96,10 @@ def create_table(
 
 
 def create_from(spark: SparkSession, statement: CreateTable, schema: Schema) -> None:
-    """Make an empty table with these columns, and what else the statement says.
+    """Create an empty table with these columns and the other parts of the statement.
 
-    Raises TableAlreadyExistsError, InvalidSchemaError, InvalidInputError for what is no property of
-    a new table.
+    Raises TableAlreadyExistsError, InvalidSchemaError, InvalidInputError for a key that is not a
+    property of a new table.
     """
     statement = _with_file_format(with_options(spark, statement))
     check_new_name(statement.table)
@@ -146,9 +146,9 @@ def _with_file_format(statement: CreateTable) -> CreateTable:
 
 def drop(spark: SparkSession, statement: DropTable) -> DataFrame:
     """Drop a table. Raises NoSuchTableError unless IF EXISTS is said."""
-    place = new_target(spark, statement.table)
+    target = new_target(spark, statement.table)
     try:
-        drop_table(place.catalog, place.identifier, purge=statement.purge)
+        drop_table(target.catalog, target.identifier, purge=statement.purge)
     except (NoSuchTableError, NoSuchNamespaceError):
         if not statement.if_exists:
             raise
@@ -165,39 +165,41 @@ def schema_of(spark: SparkSession, columns: tuple[Column, ...]) -> Schema:
             raise InvalidInputError(
                 f"Column '{'.'.join(column.path)}': a new table's columns are names, in order"
             )
-    texts = ", ".join(f"{quoted(one.path[0])} {one.type}" for one in columns)
+    texts = ", ".join(f"{quoted(column.path[0])} {column.type}" for column in columns)
     typed = schema_from_ddl(texts, wall_clocks=has_wall_clocks(spark))
     pairs = list(zip(typed.fields, columns, strict=True))
-    given = [(one.default, field.field_type) for field, one in pairs if one.default is not None]
-    defaults = iter(defaults_of(spark, given))
+    expressions = [
+        (column.default, field.field_type) for field, column in pairs if column.default is not None
+    ]
+    defaults = iter(defaults_of(spark, expressions))
     fields = []
     for field, column in pairs:
         required, doc = field.required or column.required, column.comment or field.doc
-        made = replace(field, required=required, doc=doc)
+        new_field = replace(field, required=required, doc=doc)
         default = None if column.default is None else next(defaults)
-        fields.append(made if default is None else with_default(made, default))
+        fields.append(new_field if default is None else with_default(new_field, default))
     return Schema(*fields)
 
 
 def _create(
     spark: SparkSession,
-    place: Target,
+    target: Target,
     statement: CreateTable,
     query: DataFrame | None,
     options: WriteOptions | None,
 ) -> None:
     if query is not None:
-        _create_as(spark, place, statement, query, options)
+        _create_as(spark, target, statement, query, options)
         return
-    _create_empty(spark, place, statement, _columns(spark, place, statement, None))
+    _create_empty(spark, target, statement, _columns(spark, target, statement, None))
 
 
 def _create_empty(
-    spark: SparkSession, place: Target, statement: CreateTable, schema: Schema
+    spark: SparkSession, target: Target, statement: CreateTable, schema: Schema
 ) -> None:
     create(
-        place.catalog,
-        place.identifier,
+        target.catalog,
+        target.identifier,
         schema,
         statement.partition_by,
         (),
@@ -209,22 +211,22 @@ def _create_empty(
 
 def _create_as(
     spark: SparkSession,
-    place: Target,
+    target: Target,
     statement: CreateTable,
     query: DataFrame,
-    told: WriteOptions | None,
+    explicit_options: WriteOptions | None,
 ) -> None:
     options = replace(
-        told or _session_options(spark, place),
+        explicit_options or _session_options(spark, target),
         partition_by=statement.partition_by,
         table_properties=_properties(statement),
         location=statement.location,
-        storage=properties_at(spark, place.path),
+        storage=properties_at(spark, target.path),
         case_sensitive=is_case_sensitive(spark),
     )
-    plan = plan_save(options, _columns(spark, place, statement, query), overwrite=False)
+    plan = plan_save(options, _columns(spark, target, statement, query), overwrite=False)
     if not plan.is_new:  # its rows would go to a table that another has made meanwhile
-        raise TableAlreadyExistsError(f"Table {place.path} was made by another meanwhile")
+        raise TableAlreadyExistsError(f"Table {target.path} was made by another meanwhile")
     saved = TablePlace(options.path, options.storage)
     with not_in_vain(saved, plan):
         files = write_rows(
@@ -240,25 +242,25 @@ def _create_as(
 
 def _replace(
     spark: SparkSession,
-    place: Target,
+    target: Target,
     statement: CreateTable,
     query: DataFrame | None,
-    told: WriteOptions | None,
+    explicit_options: WriteOptions | None,
 ) -> None:
-    catalog, case = place.catalog, is_case_sensitive(spark)
+    catalog, case = target.catalog, is_case_sensitive(spark)
     properties = created_with(catalog.properties, _properties(statement))
-    base = catalog.load(place.identifier)
+    base = catalog.load(target.identifier)
     base = replace(base, io=with_chosen_folders(base.io, properties))
     location = statement.location
     if location is not None:
         location = moved_location(catalog, base, location)
-    schema = _columns(spark, place, statement, query)
+    schema = _columns(spark, target, statement, query)
     spec = parse_partition_spec(statement.partition_by, schema, case)
     action = ReplaceTable(base.metadata, schema, spec, UNSORTED, properties, location)
     if query is None:
-        commit(catalog, place.identifier, action, base)
+        commit(catalog, target.identifier, action, base)
         return
-    options = told or _session_options(spark, place)
+    options = explicit_options or _session_options(spark, target)
     staged = stage(base.metadata, base.io, [action])
     files = write_rows(
         query,
@@ -273,16 +275,16 @@ def _replace(
             files, replaces_table=True, snapshot_properties=options.snapshot_properties
         )
         actions: list[Action] = [action, rows]
-        commit(catalog, place.identifier, actions, base, handover=handover)
+        commit(catalog, target.identifier, actions, base, handover=handover)
 
 
-def _session_options(spark: SparkSession, place: Target) -> WriteOptions:
+def _session_options(spark: SparkSession, target: Target) -> WriteOptions:
     """Return the options that the session's settings are the defaults of."""
-    return write_options({"path": place.path}, plain=False, defaults=session_write_defaults(spark))
+    return write_options({"path": target.path}, plain=False, defaults=session_write_defaults(spark))
 
 
 def _columns(
-    spark: SparkSession, place: Target, statement: CreateTable, query: DataFrame | None
+    spark: SparkSession, target: Target, statement: CreateTable, query: DataFrame | None
 ) -> Schema:
     """Return the columns of a new table: the query's, else those that the statement defines.
 
@@ -291,7 +293,7 @@ def _columns(
     if query is None:
         schema = schema_of(spark, statement.columns)
     else:
-        schema = columns_of(query, place.catalog)
+        schema = columns_of(query, target.catalog)
     if not is_case_sensitive(spark):
         check_case(schema)
     return schema

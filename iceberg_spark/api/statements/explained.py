@@ -45,7 +45,7 @@ def explain_command(
 
 def _below(plan: list[str]) -> list[str]:
     """Return the lines of a plan as those below another node."""
-    return [f"{'+- ' if place == 0 else '   '}{line}" for place, line in enumerate(plan)]
+    return [f"{'+- ' if index == 0 else '   '}{line}" for index, line in enumerate(plan)]
 
 
 def _read(spark: SparkSession, command: Command) -> Query | None:

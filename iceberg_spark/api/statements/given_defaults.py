@@ -49,7 +49,7 @@ def rows_with_defaults(
         return query
     rows = [row.brackets().items() if row.sees_open() else [row] for row in cursor.items()]
     defaults = partial(_defaults, columns=columns, schema=schema, case_sensitive=case_sensitive)
-    return _replaced(query, [found for row in rows for found in defaults(row)])
+    return _replaced(query, [replacement for row in rows for replacement in defaults(row)])
 
 
 def selected_with_defaults(
@@ -74,33 +74,33 @@ def selected_with_defaults(
         cursor.before(*_SET_OPERATIONS)
         if any(cursor.takes(*words) for words in _SET_OPERATIONS):
             return query
-    found = _defaults(items, columns=columns, schema=schema, case_sensitive=case_sensitive)
-    return _replaced(query, found)
+    replacements = _defaults(items, columns=columns, schema=schema, case_sensitive=case_sensitive)
+    return _replaced(query, replacements)
 
 
 def _defaults(
     items: Sequence[Cursor], *, columns: Sequence[str], schema: Schema, case_sensitive: bool
 ) -> list[tuple[int, str]]:
     """Return where items are DEFAULT, and the value of the column in each of these places."""
-    found = []
+    replacements = []
     has_star = False
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         has_star = has_star or item.needed().endswith("*")
         start = item.position
         if not (item.takes(_WORD) and item.at_end):
             continue
-        column = len(columns) - len(items) + place if has_star else place
+        column = len(columns) - len(items) + index if has_star else index
         if not 0 <= column < len(columns):
             raise InvalidInputError(f"{len(columns)} columns are there: {', '.join(columns)}")
         name = columns[column]
         value = value_or_default(schema, name, _WORD, case_sensitive=case_sensitive)
-        found.append((start, value))
-    return found
+        replacements.append((start, value))
+    return replacements
 
 
 def _replaced(query: str, values: Sequence[tuple[int, str]]) -> str:
-    pieces, at = [], 0
+    pieces, end = [], 0
     for start, value in values:
-        pieces += [query[at:start], value]
-        at = start + len(_WORD)
-    return "".join([*pieces, query[at:]])
+        pieces += [query[end:start], value]
+        end = start + len(_WORD)
+    return "".join([*pieces, query[end:]])

@@ -35,7 +35,7 @@ _SHOWN_APART = ("comment", _LOCATION, "owner")
 
 def create_namespace(spark: SparkSession, statement: CreateNamespace) -> DataFrame:
     """Make a namespace. Raises NamespaceAlreadyExistsError."""
-    catalog, namespace = _place(spark, statement.name)
+    catalog, namespace = _catalog_and_namespace(spark, statement.name)
     make = catalog.create_namespace
     if statement.if_not_exists:
         make = catalog.create_namespace_if_not_exists
@@ -48,7 +48,7 @@ def drop_namespace(spark: SparkSession, statement: DropNamespace) -> DataFrame:
 
     Raises NoSuchNamespaceError, NamespaceNotEmptyError.
     """
-    catalog, namespace = _place(spark, statement.name)
+    catalog, namespace = _catalog_and_namespace(spark, statement.name)
     try:
         catalog.drop_namespace(namespace, cascade=statement.cascade)
     except NoSuchNamespaceError:
@@ -59,17 +59,17 @@ def drop_namespace(spark: SparkSession, statement: DropNamespace) -> DataFrame:
 
 def alter_namespace(spark: SparkSession, statement: AlterNamespace) -> DataFrame:
     """Change a namespace's properties. Raises NoSuchNamespaceError."""
-    catalog, namespace = _place(spark, statement.name)
+    catalog, namespace = _catalog_and_namespace(spark, statement.name)
     catalog.update_namespace_properties(namespace, statement.removals, statement.updates)
     return nothing(spark)
 
 
 def show_tables(spark: SparkSession, statement: ShowTables) -> DataFrame:
     """List the tables of a namespace: namespace, tableName, isTemporary."""
-    catalog, namespace = _place(spark, statement.namespace)
+    catalog, namespace = _catalog_and_namespace(spark, statement.namespace)
     names = [table[-1] for table in catalog.list_tables(namespace)]
-    place = shown_name(namespace)
-    rows = [(place, name, False) for name in matching(names, statement.pattern)]
+    shown_namespace = shown_name(namespace)
+    rows = [(shown_namespace, name, False) for name in matching(names, statement.pattern)]
     return rows_of(spark, "namespace string, tableName string, isTemporary boolean", rows)
 
 
@@ -80,7 +80,7 @@ def show_tables_extended(
 
     Columns are namespace, tableName, isTemporary and information (Spark: ShowTablesExtendedExec).
     """
-    catalog, namespace = _place(spark, statement.namespace)
+    catalog, namespace = _catalog_and_namespace(spark, statement.namespace)
     names = [table[-1] for table in catalog.list_tables(namespace)]
     rows = [
         (shown_name(namespace), name, False, _information(spark, catalog, (*namespace, name)))
@@ -106,9 +106,9 @@ def _information(spark: SparkSession, catalog: TableCatalog, name: tuple[str, ..
 def show_namespaces(spark: SparkSession, statement: ShowNamespaces) -> DataFrame:
     """List the namespaces right below a catalog or namespace."""
     catalog = catalog_named(spark, statement.parent[0])
-    found = [shown_name(each) for each in catalog.list_namespaces(statement.parent[1:])]
+    names = [shown_name(namespace) for namespace in catalog.list_namespaces(statement.parent[1:])]
     return rows_of(
-        spark, "namespace string", [(name,) for name in matching(found, statement.pattern)]
+        spark, "namespace string", [(name,) for name in matching(names, statement.pattern)]
     )
 
 
@@ -121,14 +121,14 @@ def show_catalogs(spark: SparkSession, statement: ShowCatalogs, sparks: DataFram
 
 def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> DataFrame:
     """Show a namespace's properties, as Spark does: info_name, info_value."""
-    catalog, namespace = _place(spark, statement.name)
+    catalog, namespace = _catalog_and_namespace(spark, statement.name)
     properties = shown_properties(spark, statement.name)
     rows = [("Catalog Name", catalog.name), ("Namespace Name", shown_name(namespace))]
     rows += [(name.capitalize(), properties[name]) for name in _SHOWN_APART if name in properties]
     if statement.extended:
         others = {k: v for k, v in sorted(properties.items()) if k not in _SHOWN_APART}
-        told = without_secrets(spark, others).items()
-        shown = ", ".join(f"({key},{value})" for key, value in told)
+        visible = without_secrets(spark, others).items()
+        shown = ", ".join(f"({key},{value})" for key, value in visible)
         rows.append(("Properties", f"({shown})" if others else ""))
     return rows_of(spark, "info_name string, info_value string", rows)
 
@@ -139,17 +139,19 @@ def shown_properties(spark: SparkSession, name: tuple[str, ...]) -> dict[str, st
     Java's catalogs show that location, too. Raises NoSuchNamespaceError.
     """
     properties = catalog_named(spark, name[0]).load_namespace_properties(name[1:])
-    place = new_target(spark, (*name, "t"))
-    if _LOCATION in properties or not isinstance(place.catalog, PointerCatalog):
+    target = new_target(spark, (*name, "t"))
+    if _LOCATION in properties or not isinstance(target.catalog, PointerCatalog):
         return properties
     try:
-        default = parent(place.catalog.location_of(place.identifier))
+        default = parent(target.catalog.location_of(target.identifier))
     except InvalidInputError:  # neither the namespace nor the catalog has one
         return properties
     return {**properties, _LOCATION: default}
 
 
-def _place(spark: SparkSession, name: tuple[str, ...]) -> tuple[TableCatalog, tuple[str, ...]]:
+def _catalog_and_namespace(
+    spark: SparkSession, name: tuple[str, ...]
+) -> tuple[TableCatalog, tuple[str, ...]]:
     return catalog_named(spark, name[0]), name[1:]
 
 
@@ -161,11 +163,11 @@ def matching(names: list[str], pattern: str | None) -> list[str]:
     """
     if pattern is None:
         return sorted(names)
-    found: set[str] = set()
+    matches: set[str] = set()
     for part in pattern.strip().split("|"):
         try:
-            wanted = re.compile(part.replace("*", ".*"), re.ASCII | re.IGNORECASE)
+            regex = re.compile(part.replace("*", ".*"), re.ASCII | re.IGNORECASE)
         except (re.error, ValueError, OverflowError):  # flags, or counts, that can't be
             continue
-        found.update(name for name in names if wanted.fullmatch(name))
-    return sorted(found)
+        matches.update(name for name in names if regex.fullmatch(name))
+    return sorted(matches)

@@ -27,14 +27,15 @@ from iceberg_spark.spec.union_by_name import union_by_name
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """A table that a statement changes; None is main. `properties` go into the snapshot.
+    """A table and branch that a statement changes. `properties` go into the snapshot.
 
-    `path` is the table's name or location as it was said, without the branch, `is_named` whether
-    the name said that. `seen` is what the statement sees, this version of the table among it.
-    `case_sensitive` is whether the session tells names of columns apart by case. `options` are
-    those of the write, with the session's settings as defaults. `wider` are the columns that the
-    statement gives the table beside its rows, and `makes_branch` is said where the
-    branch is not there yet.
+    - `path`: The table's name or location as the statement has it, without the branch.
+    - `seen`: The tables that the statement reads, among them this version of the table.
+    - `case_sensitive`: Whether the session distinguishes column names by case.
+    - `options`: Those of the write, with the session's settings as defaults.
+    - `branch`: None is main. With `is_named` the table's name has it.
+    - `wider`: The columns that the statement gives the table together with its rows.
+    - `makes_branch`: The branch does not exist yet.
     """
 
     catalog: Catalog
@@ -114,8 +115,8 @@ class Landing:
     def _add_branch(self, to: Table | TableTransaction) -> None:
         if self.makes_branch and self.branch is not None:
             head = self.table.current_snapshot()
-            at = None if head is None else head.snapshot_id
-            to.manage_snapshots().create_branch(at, self.branch).commit()
+            snapshot_id = None if head is None else head.snapshot_id
+            to.manage_snapshots().create_branch(snapshot_id, self.branch).commit()
 
 
 def landing(spark: SparkSession, name: Name, options: Mapping[str, str] | None = None) -> Landing:
@@ -131,25 +132,25 @@ def landing(spark: SparkSession, name: Name, options: Mapping[str, str] | None =
 
 
 def landing_at(
-    spark: SparkSession, place: Target, options: Mapping[str, str] | None = None
+    spark: SparkSession, destination: Target, options: Mapping[str, str] | None = None
 ) -> Landing:
     """Return where rows go of a statement that names a table otherwise; see `landing`."""
     seen, case = Seen(spark), is_case_sensitive(spark)
-    loaded = seen.load(place.catalog, place.identifier)
-    given = {**(options or {}), "path": place.path}
-    of_write = write_options(given, plain=False, defaults=session_write_defaults(spark))
-    table = Table(place.catalog, loaded, of_write)
-    is_named = place.branch is not None
-    branch = place.branch or of_write.branch
-    _check_branch(place.branch, of_write.branch)
+    loaded = seen.load(destination.catalog, destination.identifier)
+    settings = {**(options or {}), "path": destination.path}
+    of_write = write_options(settings, plain=False, defaults=session_write_defaults(spark))
+    table = Table(destination.catalog, loaded, of_write)
+    is_named = destination.branch is not None
+    branch = destination.branch or of_write.branch
+    _check_branch(destination.branch, of_write.branch)
     is_chosen = branch is not None
     branch = branch or wap_branch(spark, table.properties)
     staged = wap_id(spark, table.properties)
     is_new = staged is None and not is_chosen and branch is not None and branch not in table.refs()
     return Landing(
-        place.catalog,
+        destination.catalog,
         table,
-        place.path,
+        destination.path,
         seen,
         case,
         of_write,

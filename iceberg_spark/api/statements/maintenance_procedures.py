@@ -99,20 +99,20 @@ def _of(called: Called) -> Maintenance:
 
 
 def _expire(called: Called) -> Rows:
-    given = called.given(
+    arguments = called.arguments(
         "older_than", "retain_last", "max_concurrent_deletes", "stream_results", "snapshot_ids",
         "clean_expired_metadata", "delete_outside",
     )  # fmt: skip
-    return [_EXPIRED.row(_of(called).expire_snapshots(**given, spark=called.spark))]
+    return [_EXPIRED.row(_of(called).expire_snapshots(**arguments, spark=called.spark))]
 
 
 def _orphans(called: Called) -> Rows:
-    given = called.given(
+    arguments = called.arguments(
         "older_than", "location", "dry_run", "max_concurrent_deletes", "file_list_view",
         "prefix_mismatch_mode",
     )  # fmt: skip
-    given |= {name: called.texts(name) for name in _ORPHANS if called.given(name)}
-    result = _of(called).remove_orphan_files(**given, spark=called.spark)
+    arguments |= {name: called.texts(name) for name in _ORPHANS if called.arguments(name)}
+    result = _of(called).remove_orphan_files(**arguments, spark=called.spark)
     return [(location,) for location in result.orphan_file_locations]
 
 
@@ -121,35 +121,35 @@ def _of_branch(called: Called) -> tuple[Maintenance, dict[str, Any]]:
 
     The argument comes first, as in Java.
     """
-    place = called.place()
-    branch = called.values.get("branch") or place.branch
-    return place.table().maintenance, {} if branch is None else {"branch": branch}
+    target = called.target()
+    branch = called.values.get("branch") or target.branch
+    return target.table().maintenance, {} if branch is None else {"branch": branch}
 
 
 def _where(called: Called) -> dict[str, Any]:
     """Return the argument `where`, constants of which Spark works out, as in Java."""
-    given = called.given("where")
-    return {name: told_rows(called.spark, text) for name, text in given.items()}
+    arguments = called.arguments("where")
+    return {name: told_rows(called.spark, text) for name, text in arguments.items()}
 
 
 def _rewrite_data(called: Called) -> Rows:
     maintenance, branch = _of_branch(called)
-    given = called.given("strategy", "sort_order") | _where(called) | branch
+    arguments = called.arguments("strategy", "sort_order") | _where(called) | branch
     options = called.texts("options")
-    result = maintenance.rewrite_data_files(**given, options=options, spark=called.spark)
+    result = maintenance.rewrite_data_files(**arguments, options=options, spark=called.spark)
     return [_DATA.row(result)]
 
 
 def _rewrite_manifests(called: Called) -> Rows:
-    given = called.given("use_caching", "spec_id", "sort_by")
-    return [_MANIFESTS.row(_of(called).rewrite_manifests(**given))]
+    arguments = called.arguments("use_caching", "spec_id", "sort_by")
+    return [_MANIFESTS.row(_of(called).rewrite_manifests(**arguments))]
 
 
 def _rewrite_deletes(called: Called) -> Rows:
     maintenance, branch = _of_branch(called)
-    given = _where(called) | branch
+    arguments = _where(called) | branch
     result = maintenance.rewrite_position_delete_files(
-        called.texts("options"), **given, spark=called.spark
+        called.texts("options"), **arguments, spark=called.spark
     )
     return [_DELETES.row(result)]
 
@@ -160,24 +160,24 @@ def _convert(called: Called) -> Rows:
 
 
 def _table_stats(called: Called) -> Rows:
-    given = called.given("snapshot_id", "columns")
-    if given.get("columns") == []:
+    arguments = called.arguments("snapshot_id", "columns")
+    if arguments.get("columns") == []:
         raise InvalidInputError("compute_table_stats: columns names none; leave it out for all")
-    found = _of(called).compute_table_stats(**given, spark=called.spark)
-    return [] if found.statistics_file is None else [_TABLE_STATS.row(found)]
+    result = _of(called).compute_table_stats(**arguments, spark=called.spark)
+    return [] if result.statistics_file is None else [_TABLE_STATS.row(result)]
 
 
 def _partition_stats(called: Called) -> Rows:
-    found = _of(called).compute_partition_stats(**called.given("snapshot_id"))
-    return [] if found.partition_statistics_file is None else [_PARTITION_STATS.row(found)]
+    result = _of(called).compute_partition_stats(**called.arguments("snapshot_id"))
+    return [] if result.partition_statistics_file is None else [_PARTITION_STATS.row(result)]
 
 
 def _table_path(called: Called) -> Rows:
-    given = called.given(
+    arguments = called.arguments(
         "source_prefix", "target_prefix", "start_version", "end_version", "staging_location",
         "create_file_list",
     )  # fmt: skip
-    return [_PATHS.row(_of(called).rewrite_table_path(**given))]
+    return [_PATHS.row(_of(called).rewrite_table_path(**arguments))]
 
 
 def _plan(called: Called) -> Rows:

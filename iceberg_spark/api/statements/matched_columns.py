@@ -28,8 +28,8 @@ def check_columns_by_name(
     `fold` returns the form of a name in which the session compares names. Raises
     TooManyColumnsError, NoSuchColumnError, InvalidSchemaError, in the order of Spark's checks.
     """
-    known = {fold(name) for name in table_names}
-    unknown = [name for name in names if fold(name) not in known]
+    folded_names = {fold(name) for name in table_names}
+    unknown = [name for name in names if fold(name) not in folded_names]
     there = f"it has: {listed(table_names)}"
     if len(names) > len(table_names):
         shown = f"the table has no column {listed(unknown)}; " if unknown else ""

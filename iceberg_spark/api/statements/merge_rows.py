@@ -40,8 +40,8 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     moment = time.time_ns() // 1000
     source = _rows_of(spark, statement, goes, moment)
     if statement.schema_evolution:
-        given = from_spark(source.schema)
-        goes = goes.with_columns(_evolving(spark, statement, goes, given))
+        source_schema = from_spark(source.schema)
+        goes = goes.with_columns(_evolving(spark, statement, goes, source_schema))
     statement = _with_values_of_stars(spark, statement, source, goes)
     statement = _at_one_moment(
         statement, clock((*goes.schema.column_names, *source.columns), moment)
@@ -50,10 +50,10 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     for clause in statement.clauses:
         columns = [assigned_column(path, statement, goes) for path in clause.columns or ()]
         texts += [clause.condition or "true", *values_of(columns, clause.values, goes)]
-    beside = _source(spark, statement, source, goes)
-    around = seen_around(spark, texts, [target_relation(statement, goes), beside])
+    source_relation = _source(spark, statement, source, goes)
+    around = seen_around(spark, texts, [target_relation(statement, goes), source_relation])
     inner = with_inner_tables(spark, texts, around, goes.seen)
-    with inner as (on, *said), goes.verbs(as_seen=True) as verbs:
+    with inner as (on, *expressions), goes.verbs(as_seen=True) as verbs:
         builder = verbs.merge(
             source,
             on,
@@ -65,7 +65,7 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
                 around.name(1, statement.source_alias),
             ),
         )
-        left = iter(said)
+        left = iter(expressions)
         for clause in statement.clauses:
             stated = next(left)
             condition = None if clause.condition is None else stated
@@ -93,8 +93,8 @@ def _rows_of(spark: SparkSession, statement: Merge, goes: Landing, moment: int) 
     if statement.schema_evolution or len(times) == len(rows.columns):
         return rows
     names = [
-        name if times[fold(name)] == 1 else f"{name} (column {place})"
-        for place, name in enumerate(rows.columns, 1)
+        name if times[fold(name)] == 1 else f"{name} (column {position})"
+        for position, name in enumerate(rows.columns, 1)
     ]
     return rows.toDF(*names)
 
@@ -104,19 +104,19 @@ def _queried(spark: SparkSession, query: Query, text: str) -> Collection[str]:
     parsed = ParsedQuery.of(text, session_dialect(spark))
     if len(parsed.references) > len(query.parts):
         return BARE
-    parts = [one for one in query.parts if not isinstance(one, SparksTable)]
-    columns = {name for one in parts for name in one.columns.column_names}
+    parts = [part for part in query.parts if not isinstance(part, SparksTable)]
+    columns = {name for part in parts for name in part.columns.column_names}
     return columns | parsed.tree.identifiers  # aliases, and columns that are given such
 
 
 def _at_one_moment(statement: Merge, stamped: Callable[[str], str]) -> Merge:
     clauses = tuple(
         replace(
-            one,
-            condition=one.condition and stamped(one.condition),
-            values=tuple(map(stamped, one.values)),
+            clause,
+            condition=clause.condition and stamped(clause.condition),
+            values=tuple(map(stamped, clause.values)),
         )
-        for one in statement.clauses
+        for clause in statement.clauses
     )
     return replace(statement, on=stamped(statement.on), clauses=clauses)
 
@@ -124,13 +124,21 @@ def _at_one_moment(statement: Merge, stamped: Callable[[str], str]) -> Merge:
 def _evolving(spark: SparkSession, statement: Merge, goes: Landing, source: Schema) -> Schema:
     """Return the columns of the source that the table is to have."""
     alone = (statement.table[-1:], statement.table) if statement.alias is None else ()
-    whole = () if statement.source_name is None else (statement.source_name,)
-    clauses = [one for one in statement.clauses if one.kind != "by_source" and one.does != "delete"]
+    full_name = () if statement.source_name is None else (statement.source_name,)
+    clauses = [
+        clause
+        for clause in statement.clauses
+        if clause.kind != "by_source" and clause.does != "delete"
+    ]
     assigned = Assigned(
-        any(one.columns is None for one in clauses),
-        [pair for one in clauses for pair in zip(one.columns or (), one.values, strict=False)],
+        any(clause.columns is None for clause in clauses),
+        [
+            pair
+            for clause in clauses
+            for pair in zip(clause.columns or (), clause.values, strict=False)
+        ],
         target=alone or ((statement.alias or "",),),
-        source=((statement.source_alias,), *whole),
+        source=((statement.source_alias,), *full_name),
     )
     dialect = session_dialect(spark)
     return evolving_columns(source, assigned, dialect, case_sensitive=goes.case_sensitive)
@@ -146,14 +154,18 @@ def _with_values_of_stars(
     evolves, coerces = statement.schema_evolution, coerces_structs(spark)
     if not (evolves or coerces):
         return statement
-    given, case, alias = from_spark(source.schema), goes.case_sensitive, statement.source_alias
-    stars = star_values(given, goes.schema, alias, case_sensitive=case) if evolves else None
+    source_schema, case, alias = (
+        from_spark(source.schema),
+        goes.case_sensitive,
+        statement.source_alias,
+    )
+    stars = star_values(source_schema, goes.schema, alias, case_sensitive=case) if evolves else None
     values = {"update": stars, "insert": stars}
     if coerces:
         target = statement.alias or statement.table[-1]
-        structs = CoercedStructs(given, goes.schema, alias, target, case, evolves)
+        structs = CoercedStructs(source_schema, goes.schema, alias, target, case, evolves)
         values = {"update": structs.updates() or stars, "insert": structs.inserts() or stars}
-    clauses = tuple(_with_star(one, values.get(one.does)) for one in statement.clauses)
+    clauses = tuple(_with_star(clause, values.get(clause.does)) for clause in statement.clauses)
     return replace(statement, clauses=clauses)
 
 
@@ -168,7 +180,7 @@ def _with_clause(
     builder: MergeBuilder,
     clause: WhenClause,
     condition: str | None,
-    given: Mapping[str, str],
+    assignments: Mapping[str, str],
 ) -> MergeBuilder:
     match clause.kind, clause.does, clause.columns:
         case "matched", "delete", _:
@@ -176,20 +188,20 @@ def _with_clause(
         case "matched", _, None:
             return builder.when_matched_update_all(condition)
         case "matched", _, _:
-            return builder.when_matched_update(given, condition)
+            return builder.when_matched_update(assignments, condition)
         case "not_matched", _, None:
             return builder.when_not_matched_insert_all(condition)
         case "not_matched", _, _:
-            return builder.when_not_matched_insert(given, condition)
+            return builder.when_not_matched_insert(assignments, condition)
         case _, "delete", _:
             return builder.when_not_matched_by_source_delete(condition)
         case _, _, None:
             raise InvalidInputError("WHEN NOT MATCHED BY SOURCE has no source for UPDATE SET *")
         case _:
-            return builder.when_not_matched_by_source_update(given, condition)
+            return builder.when_not_matched_by_source_update(assignments, condition)
 
 
 def _source(spark: SparkSession, statement: Merge, rows: DataFrame, goes: Landing) -> Relation:
     named = statement.source_name
-    whole = () if named is None else whole_name(spark, named)
-    return relation_of_frame(whole, statement.source_alias, rows, folding(goes.case_sensitive))
+    full_name = () if named is None else whole_name(spark, named)
+    return relation_of_frame(full_name, statement.source_alias, rows, folding(goes.case_sensitive))

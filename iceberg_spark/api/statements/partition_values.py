@@ -39,20 +39,20 @@ def check_once(names: Sequence[str]) -> None:
             raise InvalidInputError(f"PARTITION ({name}): the name is given twice")
 
 
-def check_types(spark: SparkSession, given: Mapping[str, tuple[str, DataType]]) -> None:
+def check_types(spark: SparkSession, typed_texts: Mapping[str, tuple[str, DataType]]) -> None:
     """Refuse values, by their names with a type each, that are none of the type.
 
     As in Spark their texts count, and ANSI's rules hold whatever the session says: CAST alone
     would take 3.7 for 3, and without ANSI a word for NULL. Raises InvalidInputError.
     """
-    names = list(given)
+    names = list(typed_texts)
     misfits = [
         f"({text}) IS NOT NULL AND try_cast(CAST(({text}) AS STRING) AS {type_text(kind)}) IS NULL"
-        for text, kind in given.values()
+        for text, kind in typed_texts.values()
     ]
     for name, misfit in zip(names, values_of(spark, misfits), strict=True):
         if misfit:
-            text, kind = given[name]
+            text, kind = typed_texts[name]
             raise InvalidInputError(f"PARTITION ({name}): {text} is no {kind.simpleString()}")
 
 
@@ -64,8 +64,8 @@ def with_values(spark: SparkSession, schema: Schema, texts: Mapping[str, str]) -
     if not texts:
         return ALWAYS_TRUE
     kinds = Schema(*(field for field in schema.fields if field.name in texts))
-    given = row_of(spark, {field.name: texts[field.name] for field in kinds.fields})
-    (row,) = aligned(kinds, given.to_batches(), AlignOptions())
+    constants = row_of(spark, {field.name: texts[field.name] for field in kinds.fields})
+    (row,) = aligned(kinds, constants.to_batches(), AlignOptions())
     return And(
         tuple(
             _with_value(field.name, field.field_type, *from_array(field.field_type, column))

@@ -32,16 +32,16 @@ class Called:
     catalog: str
     values: Values
 
-    def place(self, name: str = "table") -> Target:
-        """Return what an argument names, maybe a branch; the catalog may be left out (`db.t`)."""
+    def target(self, name: str = "table") -> Target:
+        """Return the table, or its branch, that an argument names; it may leave the catalog out."""
         return named_table(self.spark, self.catalog, self.values[name])
 
     def table(self) -> Table:
         """Load the table that the call is about. Raises InvalidInputError for a branch of it."""
-        return self.place().whole_table()
+        return self.target().whole_table()
 
-    def given(self, *names: str) -> dict[str, Any]:
-        """Return those of some arguments that were given and are not NULL."""
+    def arguments(self, *names: str) -> dict[str, Any]:
+        """Return those of the named arguments that the call has and that are not NULL."""
         return {name: self.values[name] for name in names if self.values.get(name) is not None}
 
     def check_threads(self) -> None:
@@ -51,9 +51,9 @@ class Called:
             raise InvalidInputError(f"parallelism must be at least 1, not {threads}")
 
     def texts(self, name: str) -> dict[str, str]:
-        """Return an argument that is a map of texts, empty where it is not given."""
-        found = self.values.get(name)
-        pairs = found.items() if isinstance(found, Mapping) else found or ()
+        """Return an argument that is a map of texts, empty if the call does not have it."""
+        argument = self.values.get(name)
+        pairs = argument.items() if isinstance(argument, Mapping) else argument or ()
         return {str(key): str(value) for key, value in pairs}
 
 
@@ -77,27 +77,27 @@ class Procedure:
             raise InvalidInputError(
                 f"{name} takes {len(self.parameters)} arguments at most: {self._signature}"
             )
-        found = dict(zip(self.parameters, positional, strict=False))
+        texts = dict(zip(self.parameters, positional, strict=False))
         for parameter, text in named:
             if parameter not in self.parameters:
                 unknown = InvalidInputError(
                     f"{name} has no parameter '{parameter}'; it has: {self._signature}"
                 )
                 raise with_condition(unknown, UNKNOWN_PARAMETER)
-            if parameter in found:
+            if parameter in texts:
                 raise InvalidInputError(f"{name}: '{parameter}' is given twice")
-            found[parameter] = text
-        missing = [each for each in self._needed if each not in found]
+            texts[parameter] = text
+        missing = [parameter for parameter in self._needed if parameter not in texts]
         if missing:
             error = InvalidInputError(f"{name} needs '{missing[0]}': {self._signature}")
             raise with_condition(error, REQUIRED_PARAMETER)
-        return found
+        return texts
 
     def check(self, name: str, values: Values) -> None:
         """Refuse NULL for what must be given. Raises InvalidInputError."""
-        for each in self._needed:
-            if values[each] is None:
-                raise InvalidInputError(f"{name} needs '{each}', which is NULL")
+        for parameter in self._needed:
+            if values[parameter] is None:
+                raise InvalidInputError(f"{name} needs '{parameter}', which is NULL")
 
     @property
     def _needed(self) -> tuple[str, ...]:

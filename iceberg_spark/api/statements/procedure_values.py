@@ -48,17 +48,17 @@ def cast_values(
     if not texts:
         return {}
     named = ", ".join(f"{text} AS {quoted(name)}" for name, text in texts.items())
-    given = run_sql(spark, f"SELECT {without_variables(named)}")
-    wanted = {name: kinds[name] for name in texts}
-    for field in given.schema.fields:
-        if not _becomes(field.dataType, wanted[field.name]):
-            raise _wrong(field.name, texts[field.name], wanted[field.name])
-    row = _cast(given, wanted).toArrow()
-    found = {name: _value(row.column(name)[0]) for name in texts}
+    arguments = run_sql(spark, f"SELECT {without_variables(named)}")
+    argument_types = {name: kinds[name] for name in texts}
+    for field in arguments.schema.fields:
+        if not _becomes(field.dataType, argument_types[field.name]):
+            raise _wrong(field.name, texts[field.name], argument_types[field.name])
+    row = _cast(arguments, argument_types).toArrow()
+    values = {name: _value(row.column(name)[0]) for name in texts}
     for name in texts:
-        if found[name] is None and not row.column(_null(name))[0].as_py():
-            raise _wrong(name, texts[name], wanted[name])
-    return found
+        if values[name] is None and not row.column(_null(name))[0].as_py():
+            raise _wrong(name, texts[name], argument_types[name])
+    return values
 
 
 def _value(scalar: pa.Scalar) -> Any:
@@ -69,44 +69,44 @@ def _value(scalar: pa.Scalar) -> Any:
     return micros // 1000
 
 
-def _cast(given: DataFrame, wanted: Mapping[str, DataType]) -> DataFrame:
+def _cast(arguments: DataFrame, argument_types: Mapping[str, DataType]) -> DataFrame:
     columns = []
-    for name, kind in wanted.items():
-        column = given[name]
-        is_cast = given.schema[name].dataType.simpleString() != kind.simpleString()
+    for name, kind in argument_types.items():
+        column = arguments[name]
+        is_cast = arguments.schema[name].dataType.simpleString() != kind.simpleString()
         columns.append(column.try_cast(kind).alias(name) if is_cast else column)
         columns.append(column.isNull().alias(_null(name)))
-    return given.select(columns)
+    return arguments.select(columns)
 
 
 def _null(name: str) -> str:
     return f"{name} is null"
 
 
-def _becomes(given: DataType, wanted: DataType) -> bool:
+def _becomes(from_type: DataType, to_type: DataType) -> bool:
     """Return whether Spark casts an argument unasked (Spark: AnsiTypeCoercion.implicitCast)."""
-    match given, wanted:
+    match from_type, to_type:
         case ArrayType(), ArrayType():
-            return _stored_as(given.elementType, wanted.elementType)
+            return _stored_as(from_type.elementType, to_type.elementType)
         case MapType(), MapType():
-            keys = _stored_as(given.keyType, wanted.keyType)
-            return keys and _stored_as(given.valueType, wanted.valueType)
+            keys = _stored_as(from_type.keyType, to_type.keyType)
+            return keys and _stored_as(from_type.valueType, to_type.valueType)
         case StringType(), AtomicType():
             return True
         case _:
-            return _stored_as(given, wanted)
+            return _stored_as(from_type, to_type)
 
 
-def _stored_as(given: DataType, wanted: DataType) -> bool:
+def _stored_as(from_type: DataType, to_type: DataType) -> bool:
     """Return whether a column would take it (Spark: Cast.canANSIStoreAssign)."""
-    match given, wanted:
+    match from_type, to_type:
         case (NullType(), _) | (AtomicType(), StringType()) | (NumericType(), NumericType()):
             return True
         case (DateType() | TimestampNTZType(), TimestampType()):
             return True
         case _:
-            return given.simpleString() == wanted.simpleString()
+            return from_type.simpleString() == to_type.simpleString()
 
 
-def _wrong(name: str, text: str, wanted: DataType) -> InvalidTypeError:
-    return InvalidTypeError(f"Argument '{name}' must be of type {wanted.simpleString()}: {text}")
+def _wrong(name: str, text: str, kind: DataType) -> InvalidTypeError:
+    return InvalidTypeError(f"Argument '{name}' must be of type {kind.simpleString()}: {text}")

@@ -40,12 +40,12 @@ def _snapshot_or_none(table: Table, change: RefChange) -> int | None:
 
 
 def _snapshot(table: Table, change: RefChange) -> int:
-    found = _snapshot_or_none(table, change)
-    if found is None:
+    snapshot_id = _snapshot_or_none(table, change)
+    if snapshot_id is None:
         raise InvalidInputError(
             f"The table has no snapshot for {change.kind} '{change.name}': write rows first"
         )
-    return found
+    return snapshot_id
 
 
 def _replace(builder: ManageSnapshots, change: RefChange, snapshot_id: int) -> None:

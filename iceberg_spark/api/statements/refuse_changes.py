@@ -1,4 +1,4 @@
-"""`changes(name)` of PySpark's readers from 4.2 on, for tables of ours: said how to have them."""
+"""Refuse `changes(name)` of PySpark's readers (from 4.2) for Iceberg tables, and name the way."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from iceberg_spark.spark.sql.table_names import given_parts
 
 
 def refuse_changes(spark: SparkSession, table: object, instead: str) -> None:
-    """Raise UnsupportedError for a table of ours; `instead` has `{}` where its name goes.
+    """Raise UnsupportedError for an Iceberg table; the table's name replaces `{}` in `instead`.
 
-    What Spark promises has other columns (`_commit_version`, `_commit_timestamp`) and options.
+    Spark promises other columns (`_commit_version`, `_commit_timestamp`) and other options.
     """
     name = given_parts(spark, table)
     if names_table(spark, name):

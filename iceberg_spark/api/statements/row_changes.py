@@ -189,13 +189,12 @@ def _columns(goes: Landing, statement: Insert, fixed: Mapping[str, str]) -> list
 def _overwrite(spark: SparkSession, verbs: RowVerbs, planned: _PlannedInsert) -> None:
     """Replace what REPLACE WHERE says, partitions that get rows (dynamic), or the static values."""
     goes, rows = planned.goes, planned.rows
-    given = goes.branch, goes.properties
     where = planned.statement.replace_where
     if where is None and str(spark.conf.get(_MODE, "static")).lower() == "dynamic":
         verbs.dynamic_partition_overwrite(
             rows,
-            branch=given[0],
-            snapshot_properties=given[1],
+            branch=goes.branch,
+            snapshot_properties=goes.properties,
             case_sensitive=goes.case_sensitive,
         )
         return
@@ -204,8 +203,8 @@ def _overwrite(spark: SparkSession, verbs: RowVerbs, planned: _PlannedInsert) ->
         with_values(spark, goes.table.schema(), planned.fixed)
         if where is None
         else told_rows(spark, where),
-        branch=given[0],
-        snapshot_properties=given[1],
+        branch=goes.branch,
+        snapshot_properties=goes.properties,
         case_sensitive=goes.case_sensitive,
     )
 
@@ -229,22 +228,22 @@ def _matched(
             f"The query has {len(rows.columns)} columns ({', '.join(rows.columns)}), and "
             f"{len(names)} are needed: {', '.join(names)}"
         )
-    made = rows.toDF(*names)
+    renamed = rows.toDF(*names)
     try:
-        made = with_inner_names(made, _fields(goes, names))
+        renamed = with_inner_names(renamed, _fields(goes, names))
     except MissingFieldsError as error:
         if statement.columns:  # Spark then finds columns by name, and their fields by position
             with_condition(error, CANNOT_FIND_DATA)
         raise
     if fixed:
-        made = made.withColumns({name: expression(text) for name, text in fixed.items()})
-    return _stored(goes, made)
+        renamed = renamed.withColumns({name: expression(text) for name, text in fixed.items()})
+    return _stored(goes, renamed)
 
 
 def _check_fixed_alone(goes: Landing, names: Sequence[str], fixed: Mapping[str, str]) -> None:
     """Refuse values for a column that has one by PARTITION (Spark: the same)."""
-    known = {_spelt(goes, name) for name in fixed}
-    twice = next((name for name in names if _spelt(goes, name) in known), None)
+    fixed_names = {_spelt(goes, name) for name in fixed}
+    twice = next((name for name in names if _spelt(goes, name) in fixed_names), None)
     if twice is not None:
         error = InvalidInputError(
             f"Column '{twice}' has its value by PARTITION (...), and the query gives it another: "
@@ -258,19 +257,19 @@ def _stored(goes: Landing, rows: DataFrame) -> DataFrame:
 
     Fields inside of columns are found by name, and none may be missing or too many.
     """
-    wanted = _fields(goes, rows.columns)
-    check_inner_names(rows, wanted)
-    return rows.to(StructType(wanted))
+    fields = _fields(goes, rows.columns)
+    check_inner_names(rows, fields)
+    return rows.to(StructType(fields))
 
 
 def _fields(goes: Landing, names: Sequence[str]) -> list[StructField]:
     """Return the table's columns of these names. Raises InvalidSchemaError where it has none."""
-    known = _by_name(goes)
+    table_names = _by_name(goes)
     kinds = {field.name: field for field in row_type(goes.schema).fields}
     for name in names:
-        if _spelt(goes, name) not in known:
+        if _spelt(goes, name) not in table_names:
             raise NoSuchColumnError(f"The table has no column '{name}'; it has: {', '.join(kinds)}")
-    return [kinds[known[_spelt(goes, name)]] for name in names]
+    return [kinds[table_names[_spelt(goes, name)]] for name in names]
 
 
 def _by_name(goes: Landing) -> dict[str, str]:
@@ -287,7 +286,7 @@ def _partition_values(spark: SparkSession, goes: Landing, statement: Insert) -> 
 
     They are cast to the column's type, as Spark does with literals there (`day = '2024-01-01'`).
     """
-    table, known = goes.table, _by_name(goes)
+    table, table_names = goes.table, _by_name(goes)
     parts = {
         table.schema().find_column_name(part.source_id)
         for part in table.spec().fields
@@ -296,10 +295,10 @@ def _partition_values(spark: SparkSession, goes: Landing, statement: Insert) -> 
     if not statement.partition:
         return {}
     kinds = {field.name: field.dataType for field in row_type(goes.schema).fields}
-    found, typed = {}, {}
+    casts, typed = {}, {}
     check_once([_spelt(goes, name) for name, _ in statement.partition])
     for name, text in statement.partition:
-        column = known.get(_spelt(goes, name))
+        column = table_names.get(_spelt(goes, name))
         if column is None or column not in parts:
             error = InvalidInputError(
                 f"PARTITION ({name}): the table is partitioned by {table.spec()}; only columns "
@@ -308,10 +307,10 @@ def _partition_values(spark: SparkSession, goes: Landing, statement: Insert) -> 
             raise with_condition(error, NON_PARTITION_COLUMN)
         if text is not None:
             kind = kinds[column]
-            found[column] = f"CAST({text} AS {type_text(kind)})"
+            casts[column] = f"CAST({text} AS {type_text(kind)})"
             typed[column] = (text, kind)
     check_types(spark, typed)
-    return found
+    return casts
 
 
 def delete(spark: SparkSession, statement: Delete) -> DataFrame:
@@ -336,10 +335,10 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
     goes = landing(spark, statement.table)
     columns = [assigned_column(path, statement, goes) for path, _ in statement.values]
     texts = values_of(columns, [text for _, text in statement.values], goes)
-    given = [statement.condition, *texts]
-    around = seen_around(spark, given, [target_relation(statement, goes)])
-    inner = with_inner_tables(spark, given, around, goes.seen)
-    as_seen = not is_of_one_row(given)
+    expressions = [statement.condition, *texts]
+    around = seen_around(spark, expressions, [target_relation(statement, goes)])
+    inner = with_inner_tables(spark, expressions, around, goes.seen)
+    as_seen = not is_of_one_row(expressions)
     with inner as (condition, *values), goes.verbs(as_seen=as_seen) as verbs:
         verbs.update(
             dict(once(columns, values)),

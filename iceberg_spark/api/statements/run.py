@@ -1,4 +1,4 @@
-"""A statement carried out: tables of ours by us, all else by Spark."""
+"""Run a statement: this package runs those on Iceberg tables, Spark runs all others."""
 
 from __future__ import annotations
 
@@ -84,20 +84,20 @@ from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spec.quoted_name import quoted
 
 _OF_SESSION = re.compile(r"\s*(CREATE(\s+OR\s+REPLACE)?|DROP)\s+TEMP(ORARY)?\b", re.IGNORECASE)
-"""Heads of statements about what the session alone has: after USE, names there are not ours."""
+"""Heads of statements on objects of the session; after USE, names there are not Iceberg's."""
 _COMMANDS = get_args(Command)
 OfQuery: TypeAlias = Explain | TemporaryView | CachedView
 Carried: TypeAlias = Command | MultiInsert | Query | OfQuery | ShowCatalogs | SetVariable | Other
-"""What is carried out here: all but statements that hold another one as a text."""
+"""What this module runs: all statements but those that contain another one as a text."""
 
 
 def run_statement(
     spark: SparkSession, statement: Carried, text: str, args: Args, frames: Frames
 ) -> DataFrame:
-    """Carry a statement out and return its rows; a query's are lazy.
+    """Run a statement and return its rows; those of a query are lazy.
 
-    `text` is how it was written, for Spark where it is about no table of ours; `frames` are what
-    it names beside tables.
+    Spark runs its source `text` if it names no Iceberg table. `frames` are the DataFrames that the
+    statement names like tables.
     """
     if isinstance(statement, Query):
         query, left = with_versions(spark, statement.text, args)
@@ -178,7 +178,7 @@ def _several_inserts(
     if args:
         bound = read_statement(with_arguments(spark, text, args), session_dialect(spark))
         statement = cast(MultiInsert, bound)
-    inserts = [cast(Insert, with_whole_names(spark, one)) for one in statement.inserts]
+    inserts = [cast(Insert, with_whole_names(spark, insert)) for insert in statement.inserts]
     with ExitStack() as views:
         writes = [_prepared_insert(spark, views, insert) for insert in inserts]
         for write in writes:
@@ -229,13 +229,13 @@ def _refuse_catalog(spark: SparkSession, name: tuple[str, ...]) -> None:
 def _current(
     spark: SparkSession, statement: Use | ShowCurrentNamespace, text: str, args: Args
 ) -> DataFrame:
-    """Choose what names alone are of, or show it; Spark has its own choice beside ours."""
+    """Choose or show the current catalog and namespace; Spark's own choice is separate from it."""
     if isinstance(statement, ShowCurrentNamespace):
         chosen = current_namespace(spark)
         return _by_spark(spark, text, args) if chosen is None else show_current(spark, chosen)
-    wanted = cast(Use, with_whole_names(spark, statement))
-    if chooses_ours(spark, wanted):
-        return use(spark, wanted)
+    choice = cast(Use, with_whole_names(spark, statement))
+    if chooses_ours(spark, choice):
+        return use(spark, choice)
     done = _by_spark(spark, text, args)
     use_namespace(spark, None)
     return done
@@ -261,7 +261,7 @@ def named_by(command: Command) -> tuple[str, ...]:
 
 
 def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -> DataFrame:
-    """Have Spark carry out a command; tables of ours in its query are views meanwhile."""
+    """Let Spark run a command; temporary views stand for the Iceberg tables in its query."""
     if isinstance(command, CreateView):
         return _other(spark, "CREATE VIEW", text, args)
     query = command.query if isinstance(command, CreateTable | Insert) else None
@@ -275,7 +275,7 @@ def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -
 
 
 def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
-    """Have Spark carry out what we don't know; where it can't for a table of ours, say so."""
+    """Let Spark run an unknown statement; raise an error where Iceberg tables prevent that."""
     if words.startswith("EXPLAIN") and mentions_ours(spark, text):  # Spark answers with its fault
         explained = _explained(spark, text, args)
         if explained is not None:
@@ -294,7 +294,7 @@ def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
 
 
 def _explained(spark: SparkSession, text: str, args: Args) -> DataFrame | None:
-    """Return the plan of a command about tables of ours; None for another statement."""
+    """Return the plan of a command on Iceberg tables; None for another statement."""
     dialect = session_dialect(spark)
     inner = read_explained(with_arguments(spark, text, args), dialect)
     statement = read_statement(inner.query, dialect)
@@ -311,9 +311,9 @@ def _by_spark(spark: SparkSession, text: str, args: Args) -> DataFrame:
 
 
 def run_command(spark: SparkSession, command: Command) -> DataFrame:
-    """Carry a command out that is about tables of ours under their whole names."""
-    made = _definition(spark, command) or _rows(spark, command) or show(spark, command)
-    return made or _of_namespace(spark, command)
+    """Run a command on Iceberg tables, which it names with their catalogs."""
+    frame = _definition(spark, command) or _rows(spark, command) or show(spark, command)
+    return frame or _of_namespace(spark, command)
 
 
 def _definition(spark: SparkSession, command: Command) -> DataFrame | None:

@@ -1,4 +1,4 @@
-"""EXECUTE IMMEDIATE and SET VARIABLE, where tables of ours are in what they say."""
+"""Run EXECUTE IMMEDIATE and SET VARIABLE with Iceberg tables in their texts."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _IMMEDIATE = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXECUTE\s", re.IGNORECASE 
 def asked_text(
     spark: SparkSession, statement: ExecuteImmediate, text: str, args: Args
 ) -> str | None:
-    """Return the text that EXECUTE IMMEDIATE runs, its values as literals; None for Spark's.
+    """Return the text that EXECUTE IMMEDIATE runs, with its values as literals; None for Spark's.
 
-    Raises InvalidInputError for missing values, and for INTO behind what is no query.
+    Raises InvalidInputError for missing values, and for INTO with a statement that is not a query.
     """
     dialect = session_dialect(spark)
     if args:
         bound = read_statement(with_arguments(spark, text, args), dialect)
         statement = cast(ExecuteImmediate, bound)
     try:
-        (said,) = values_of(spark, [statement.text])
+        (template,) = values_of(spark, [statement.text])
     except PySparkException:
         return None  # Spark says what is wrong with it
-    if not isinstance(said, str):
+    if not isinstance(template, str):
         return None
-    by_name = "IDENTIFIER" in said.upper()
-    if not by_name and not mentions_ours(spark, said):
+    by_name = "IDENTIFIER" in template.upper()
+    if not by_name and not mentions_ours(spark, template):
         return None
-    asked = with_expressions(spark, said, statement.values)
-    named, _ = with_given_names(spark, asked, None)
+    inner_text = with_expressions(spark, template, statement.values)
+    named, _ = with_given_names(spark, inner_text, None)
     if not mentions_ours(spark, named):
         return None
     inner = read_statement(named, dialect)
@@ -53,11 +53,11 @@ def asked_text(
         raise InvalidInputError("EXECUTE IMMEDIATE can't run another EXECUTE IMMEDIATE")
     if statement.into is not None and not isinstance(inner, Query):
         raise InvalidInputError("EXECUTE IMMEDIATE ... INTO takes the only row of a query")
-    return asked
+    return inner_text
 
 
 def about_ours(spark: SparkSession, text: str, args: Args) -> bool:
-    """Return whether a text may be about tables of ours, be it by what another text says."""
+    """Return whether a statement, or a text that it executes, may name Iceberg tables."""
     if mentions_ours(spark, text) or _IMMEDIATE.match(text):
         return True
     named, _ = with_given_names(spark, text, args)
@@ -75,7 +75,7 @@ def into_variables(spark: SparkSession, names: str, rows: DataFrame) -> DataFram
 
 
 def set_variables(spark: SparkSession, statement: SetVariable, args: Args) -> DataFrame:
-    """Set session variables; subqueries read tables of ours."""
+    """Set session variables; subqueries read Iceberg tables."""
     with with_inner_tables(spark, [value for _, value in statement.assignments]) as values:
         heads = (head for head, _ in statement.assignments)
         text = "".join(f"{head} {value}" for head, value in zip(heads, values, strict=True))

@@ -38,8 +38,10 @@ def _of_catalog(spark: SparkSession, command: Command) -> DataFrame | None:
         case ShowTables():
             return in_catalogs.show_tables(spark, command)
         case ShowTablesExtended(pattern=pattern):
-            wanted = shown_tables.text(pattern)
-            sparks = run_sql(spark, f"SHOW TABLE EXTENDED IN spark_catalog.default LIKE {wanted}")
+            quoted_pattern = shown_tables.text(pattern)
+            sparks = run_sql(
+                spark, f"SHOW TABLE EXTENDED IN spark_catalog.default LIKE {quoted_pattern}"
+            )
             return in_catalogs.show_tables_extended(spark, command, sparks)
         case ShowNamespaces():
             return in_catalogs.show_namespaces(spark, command)

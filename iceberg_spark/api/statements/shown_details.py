@@ -1,4 +1,4 @@
-"""What Java's table for Spark says of itself beside its columns (BaseSparkTable), and names."""
+"""Show what Java's table for Spark shows apart from its columns (BaseSparkTable), and names."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def shown_properties(spark: SparkSession, table: Table) -> dict[str, str]:
     shown["format-version"] = str(table.metadata.format_version)
     shown["current-snapshot-id"] = "none" if head is None else str(head.snapshot_id)
     if schema.identifier_field_ids:
-        names = [str(schema.find_column_name(one)) for one in schema.identifier_field_ids]
+        names = [str(schema.find_column_name(field_id)) for field_id in schema.identifier_field_ids]
         shown["identifier-fields"] = f"[{','.join(names)}]"
     if not order.is_unsorted:
         shown["sort-order"] = ", ".join(_sorted_by(schema, key) for key in order.fields)
@@ -74,7 +74,7 @@ def details(spark: SparkSession, table: Table, name: str) -> list[_Row]:
 
 def facts(spark: SparkSession, table: Table) -> dict[str, str]:
     """Return what Spark says of a table besides its columns, by Spark's labels, in its order."""
-    given = {
+    optional_facts = {
         "Comment": table.properties.get(COMMENT),
         "Location": table.location(),
         "Provider": "iceberg",
@@ -83,7 +83,7 @@ def facts(spark: SparkSession, table: Table) -> dict[str, str]:
     properties = ",".join(f"{key}={value}" for key, value in shown_properties(spark, table).items())
     return {
         "Type": table_type(table),
-        **{label: text for label, text in given.items() if text is not None},
+        **{label: text for label, text in optional_facts.items() if text is not None},
         "Table Properties": f"[{properties}]",
     }
 

@@ -40,7 +40,7 @@ class _Part:
 
     field: PartitionField
     kind: NestedField
-    at: int
+    index: int
 
     @property
     def is_plain(self) -> bool:
@@ -48,7 +48,7 @@ class _Part:
         return isinstance(self.field.transform, IdentityTransform)
 
     @property
-    def asked(self) -> NestedField:
+    def value_field(self) -> NestedField:
         """What a value in PARTITION is."""
         kind = self.kind.field_type if self.is_plain else StringType()
         return NestedField(self.field.field_id, self.field.name, kind)
@@ -75,7 +75,7 @@ def show_partitions(spark: SparkSession, statement: ShowPartitions) -> DataFrame
     if table.spec().is_unpartitioned:
         error = UnsupportedError(f"SHOW PARTITIONS: {'.'.join(statement.table)} is not partitioned")
         raise with_condition(error, NO_PARTITION_MANAGEMENT)
-    wanted = _wanted(spark, statement, metadata)
+    expected = _partition_filter(spark, statement, metadata)
     head = choose_snapshot(metadata, SnapshotChoice(branch=goes.branch)).snapshot_id
     shown: set[str] = set()
     if head is not None:
@@ -83,45 +83,48 @@ def show_partitions(spark: SparkSession, statement: ShowPartitions) -> DataFrame
             spec = metadata.partition_specs[sums.column("spec_id")[0].as_py()]
             with_data = sums.filter(pc.greater(sums.column("file_count"), 0))
             tuples = concat(with_data.column("partition"))
-            shown.update(_paths(tuples, _parts(spec, metadata), wanted))
+            shown.update(_paths(tuples, _parts(spec, metadata), expected))
     return rows_of(spark, "partition string", [(path,) for path in sorted(shown)])
 
 
 def _parts(spec: PartitionSpec, metadata: TableMetadata) -> list[_Part]:
     """Return the live fields of a spec whose source columns the table still has."""
-    every = {one.field_id: (one, at) for at, one in enumerate(partition_struct(metadata).fields)}
+    every = {
+        field.field_id: (field, index)
+        for index, field in enumerate(partition_struct(metadata).fields)
+    }
     return [
         _Part(part, *every[part.field_id]) for part in spec.live_fields if part.field_id in every
     ]
 
 
 def _paths(
-    tuples: pa.StructArray, parts: list[_Part], wanted: Mapping[str, tuple[bool, str]]
+    tuples: pa.StructArray, parts: list[_Part], expected: Mapping[str, tuple[bool, str]]
 ) -> list[str]:
     """Return the paths of those tuples that have the wanted values.
 
     Each field's distinct values are written once: a table has far more partitions than days.
     """
-    if not wanted.keys() <= {part.field.name for part in parts}:
+    if not expected.keys() <= {part.field.name for part in parts}:
         return []
     keep = pa.repeat(pa.scalar(True), len(tuples))
     columns = [pa.repeat("", len(tuples))] if not parts else []
     for part in parts:
-        values = tuples.field(part.at).dictionary_encode(null_encoding="encode")
-        told = [
+        values = tuples.field(part.index).dictionary_encode(null_encoding="encode")
+        entries = [
             (value is None, part.path(value))
             for value in from_array(part.kind.field_type, values.dictionary)
         ]
-        if part.field.name in wanted:
-            fits = pa.array([one == wanted[part.field.name] for one in told], pa.bool_())
+        if part.field.name in expected:
+            fits = pa.array([entry == expected[part.field.name] for entry in entries], pa.bool_())
             keep = pc.and_(keep, fits.take(values.indices))
-        paths = pa.array([path for _, path in told], pa.string())
+        paths = pa.array([path for _, path in entries], pa.string())
         columns.append(paths.take(values.indices))
-    found: list[str] = pc.binary_join_element_wise(*columns, "/").filter(keep).to_pylist()
-    return found
+    joined: list[str] = pc.binary_join_element_wise(*columns, "/").filter(keep).to_pylist()
+    return joined
 
 
-def _wanted(
+def _partition_filter(
     spark: SparkSession, statement: ShowPartitions, metadata: TableMetadata
 ) -> dict[str, tuple[bool, str]]:
     """Return the values of PARTITION (...) by the fields' own names: whether null, and the path.
@@ -134,27 +137,29 @@ def _wanted(
     specs = (*metadata.partition_specs.values(), metadata.spec)  # a name means the newest field
     parts = {part.field.name: part for spec in specs for part in _parts(spec, metadata)}
     case = is_case_sensitive(spark)
-    given: dict[str, tuple[str, DataType]] = {}
+    typed_texts: dict[str, tuple[str, DataType]] = {}
     names = [_own_name(name, parts, case_sensitive=case) for name, _ in statement.partition]
     check_once(names)
     for name, (_, text) in zip(names, statement.partition, strict=True):
         if text is None:
             raise InvalidInputError(f"PARTITION ({name}): a value is needed, {name} = ...")
-        given[name] = (text, _spark_type(parts[name].asked))
-    check_types(spark, given)
-    casts = {name: f"CAST({text} AS {type_text(kind)})" for name, (text, kind) in given.items()}
-    return _told([parts[name] for name in names], row_of(spark, casts))
+        typed_texts[name] = (text, _spark_type(parts[name].value_field))
+    check_types(spark, typed_texts)
+    casts = {
+        name: f"CAST({text} AS {type_text(kind)})" for name, (text, kind) in typed_texts.items()
+    }
+    return _filter_values([parts[name] for name in names], row_of(spark, casts))
 
 
-def _told(parts: list[_Part], given: pa.Table) -> dict[str, tuple[bool, str]]:
-    schema = Schema(*(part.asked for part in parts))
-    (row,) = aligned(schema, given.to_batches(), AlignOptions())
-    found = {}
+def _filter_values(parts: list[_Part], constants: pa.Table) -> dict[str, tuple[bool, str]]:
+    schema = Schema(*(part.value_field for part in parts))
+    (row,) = aligned(schema, constants.to_batches(), AlignOptions())
+    expected = {}
     for part, column in zip(parts, row.columns, strict=True):
-        (value,) = from_array(part.asked.field_type, column)
+        (value,) = from_array(part.value_field.field_type, column)
         path = part.path(value) if part.is_plain or value is None else part.text_path(value)
-        found[part.field.name] = (value is None, path)
-    return found
+        expected[part.field.name] = (value is None, path)
+    return expected
 
 
 def _spark_type(field: NestedField) -> DataType:
@@ -165,7 +170,11 @@ def _own_name(name: str, parts: Mapping[str, object], *, case_sensitive: bool) -
     """Return a partition field's own name. Raises InvalidInputError."""
     if name in parts:
         return name
-    found = [] if case_sensitive else [one for one in parts if one.lower() == name.lower()]
-    if len(found) != 1:
+    matches = (
+        []
+        if case_sensitive
+        else [part_name for part_name in parts if part_name.lower() == name.lower()]
+    )
+    if len(matches) != 1:
         raise InvalidInputError(f"PARTITION ({name}): the partition fields are {sorted(parts)}")
-    return found[0]
+    return matches[0]

@@ -36,7 +36,7 @@ def shown_part(spark: SparkSession, command: Shown) -> DataFrame | None:
     columns = _read(spark, command).schema
     match command:
         case ShowColumns():
-            return rows_of(spark, "col_name string", [(one.name,) for one in columns.fields])
+            return rows_of(spark, "col_name string", [(field.name,) for field in columns.fields])
         case DescribeTable(column=None):
             rows = column_rows(columns) + _partitioning(command.table[-1], columns)
             return rows_of(spark, "col_name string, data_type string, comment string", rows)

@@ -71,10 +71,10 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
     """Show the statement that makes such a table: createtab_stmt."""
     table = target(spark, statement.table).whole_table()
     lines = [f"CREATE TABLE {shown_name(statement.table)} ("]
-    lines.append(",\n".join(f"  {one}" for one in definition_lines(table.schema())) + ")")
+    lines.append(",\n".join(f"  {line}" for line in definition_lines(table.schema())) + ")")
     lines.append("USING iceberg")
-    known = shown_properties(spark, table)
-    options = {key: value for key, value in known.items() if known.get(f"{OPTION}{key}") == value}
+    shown = shown_properties(spark, table)
+    options = {key: value for key, value in shown.items() if shown.get(f"{OPTION}{key}") == value}
     if options:
         lines.append(f"OPTIONS ({_listed(options)})")
     parts = [_term(table.schema(), part) for part in table.spec().live_fields]
@@ -85,7 +85,7 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
         lines.append(f"COMMENT {text(comment)}")
     lines.append(f"LOCATION {text(table.location())}")
     otherwise = {*SAID_OTHERWISE, *options, *(f"{OPTION}{key}" for key in options)}
-    properties = {key: value for key, value in known.items() if key not in otherwise}
+    properties = {key: value for key, value in shown.items() if key not in otherwise}
     lines.append(f"TBLPROPERTIES ({_listed(properties)})")
     return rows_of(spark, "createtab_stmt string", [("\n".join(lines) + "\n",)])
 
@@ -97,11 +97,11 @@ def _listed(properties: Mapping[str, str]) -> str:
 def show_properties(spark: SparkSession, statement: ShowProperties) -> DataFrame:
     """Show a table's properties, or one of them: key, value; the comment is none, as in Spark."""
     table = target(spark, statement.table).whole_table()
-    found = shown_properties(spark, table)
+    properties = shown_properties(spark, table)
     if statement.key is None:
-        return rows_of(spark, "key string, value string", found.items())
+        return rows_of(spark, "key string, value string", properties.items())
     lacks = f"Table {'.'.join(statement.table)} does not have property: {statement.key}"
-    row = (statement.key, found.get(statement.key, lacks))
+    row = (statement.key, properties.get(statement.key, lacks))
     return rows_of(spark, "key string, value string", [row])
 
 
@@ -163,25 +163,27 @@ def _partitioning(schema: Schema, parts: Sequence[PartitionField]) -> list[Row]:
             *PARTITION_TITLES,
             *(_partition_column(schema, column) for column in columns),
         ]
-    terms = [(f"Part {at}", _term(schema, part), "") for at, part in enumerate(parts)]
+    terms = [(f"Part {index}", _term(schema, part), "") for index, part in enumerate(parts)]
     return [("", "", ""), ("# Partitioning", "", ""), *terms]
 
 
 def _partition_column(schema: Schema, column: NestedField) -> Row:
     """Return the row of a column, or a field of a struct, that a table is partitioned by."""
     ((_, kind, comment),) = column_rows(to_spark(Schema(column)))
-    path = [schema.find_field(one).name for one in schema.path_ids(column.field_id)]
+    path = [schema.find_field(field_id).name for field_id in schema.path_ids(column.field_id)]
     return shown_name(path), kind, comment
 
 
 def _defaults(schema: Schema) -> list[Row]:
     """Return the defaults of columns, each with a title (Spark: ResolveDefaultColumns)."""
-    given = [column for column in schema.fields if column.write_default is not None]
-    found: list[Row] = []
-    for (name, kind, _), column in zip(column_rows(to_spark(Schema(*given))), given, strict=True):
+    defaulted = [column for column in schema.fields if column.write_default is not None]
+    rows: list[Row] = []
+    for (name, kind, _), column in zip(
+        column_rows(to_spark(Schema(*defaulted))), defaulted, strict=True
+    ):
         title = "# Column Default Values"
-        found += [("", "", ""), (title, "", ""), (name, kind, _default(column))]
-    return found
+        rows += [("", "", ""), (title, "", ""), (name, kind, _default(column))]
+    return rows
 
 
 def definition_lines(schema: Schema, *, types: bool = True) -> list[str]:
@@ -222,12 +224,14 @@ def _kind(kind: DataType) -> str:
 def _inner(field: StructField) -> str:
     required = "" if field.nullable else " NOT NULL"
     comment = field.metadata.get(COMMENT)
-    said = "" if comment is None else f" COMMENT {text(comment)}"
-    return f"{_name(field.name)}: {_kind(field.dataType)}{required}{said}"
+    comment_clause = "" if comment is None else f" COMMENT {text(comment)}"
+    return f"{_name(field.name)}: {_kind(field.dataType)}{required}{comment_clause}"
 
 
 def _term(schema: Schema, part: PartitionField) -> str:
-    column = ".".join(_name(one) for one in str(schema.find_column_name(part.source_id)).split("."))
+    column = ".".join(
+        _name(name) for name in str(schema.find_column_name(part.source_id)).split(".")
+    )
     match part.transform:
         case IdentityTransform():
             return column

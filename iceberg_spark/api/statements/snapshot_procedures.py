@@ -14,8 +14,8 @@ _WAP_ID = "wap.id"
 
 
 def _head(table: Table) -> int | None:
-    found = table.current_snapshot()
-    return None if found is None else found.snapshot_id
+    head = table.current_snapshot()
+    return None if head is None else head.snapshot_id
 
 
 def _rollback(called: Called) -> Rows:
@@ -35,11 +35,11 @@ def _rollback_to_timestamp(called: Called) -> Rows:
 def _set_current(called: Called) -> Rows:
     table = called.table()
     before = _head(table)
-    given = called.given("snapshot_id", "ref")
-    if len(given) != 1:
+    arguments = called.arguments("snapshot_id", "ref")
+    if len(arguments) != 1:
         raise InvalidInputError("set_current_snapshot needs either snapshot_id or ref")
     builder = table.manage_snapshots()
-    builder.set_current_snapshot(given.get("snapshot_id"), given.get("ref")).commit()
+    builder.set_current_snapshot(arguments.get("snapshot_id"), arguments.get("ref")).commit()
     return [(before, _head(table))]
 
 
@@ -52,14 +52,14 @@ def _cherrypick(called: Called) -> Rows:
 
 def _publish(called: Called) -> Rows:
     table = called.table()
-    wanted = called.values["wap_id"]
-    staged = [one for one in table.snapshots() if one.summary.get(_WAP_ID) == wanted]
+    wap_id = called.values["wap_id"]
+    staged = [snapshot for snapshot in table.snapshots() if snapshot.summary.get(_WAP_ID) == wap_id]
     if not staged:
-        raise InvalidInputError(f"No snapshot was staged with {_WAP_ID} '{wanted}'")
+        raise InvalidInputError(f"No snapshot was staged with {_WAP_ID} '{wap_id}'")
     if len(staged) > 1:
-        ids = ", ".join(str(one.snapshot_id) for one in staged)
+        ids = ", ".join(str(snapshot.snapshot_id) for snapshot in staged)
         raise ValidationException(
-            f"Several snapshots were staged with {_WAP_ID} '{wanted}': cherrypick_snapshot one of "
+            f"Several snapshots were staged with {_WAP_ID} '{wap_id}': cherrypick_snapshot one of "
             f"{ids}"
         )
     table.manage_snapshots().cherrypick(staged[0].snapshot_id).commit()
@@ -77,17 +77,17 @@ def _fast_forward(called: Called) -> Rows:
 
 def _ancestors(called: Called) -> Rows:
     metadata = called.table().metadata
-    at = called.values.get("snapshot_id")
-    if at is None:
+    snapshot_id = called.values.get("snapshot_id")
+    if snapshot_id is None:
         head = metadata.branch_head(MAIN_BRANCH)
-        at = None if head is None else head.snapshot_id
-    elif at not in metadata.snapshots:
-        raise InvalidInputError(f"The table has no snapshot {at}")
+        snapshot_id = None if head is None else head.snapshot_id
+    elif snapshot_id not in metadata.snapshots:
+        raise InvalidInputError(f"The table has no snapshot {snapshot_id}")
     rows: Rows = []
-    while at is not None and at in metadata.snapshots:
-        one = metadata.snapshots[at]
-        rows.append((at, one.timestamp_ms))
-        at = one.parent_snapshot_id
+    while snapshot_id is not None and snapshot_id in metadata.snapshots:
+        snapshot = metadata.snapshots[snapshot_id]
+        rows.append((snapshot_id, snapshot.timestamp_ms))
+        snapshot_id = snapshot.parent_snapshot_id
     return rows
 
 

@@ -36,33 +36,33 @@ def with_options(spark: SparkSession, statement: CreateTable) -> CreateTable:
 
 
 def _texts(spark: SparkSession, options: Mapping[str, Option]) -> dict[str, str]:
-    asked = {key: option.text for key, option in options.items() if option.is_expression}
-    return {key: option.text for key, option in options.items()} | _worked_out(spark, asked)
+    expressions = {key: option.text for key, option in options.items() if option.is_expression}
+    return {key: option.text for key, option in options.items()} | _worked_out(spark, expressions)
 
 
-def _worked_out(spark: SparkSession, asked: Mapping[str, str]) -> dict[str, str]:
+def _worked_out(spark: SparkSession, expressions: Mapping[str, str]) -> dict[str, str]:
     """Return what expressions are worth as texts, by one query of constants."""
-    if not asked:
+    if not expressions:
         return {}
-    names = {f"_{place}": key for place, key in enumerate(asked)}
-    terms = ", ".join(f"{asked[key]} AS {name}" for name, key in names.items())
-    given = run_sql(spark, f"SELECT {without_variables(terms)}")
-    for field in given.schema.fields:
+    names = {f"_{index}": key for index, key in enumerate(expressions)}
+    terms = ", ".join(f"{expressions[key]} AS {name}" for name, key in names.items())
+    frame = run_sql(spark, f"SELECT {without_variables(terms)}")
+    for field in frame.schema.fields:
         if not _has_text(field.dataType):
-            raise _refused(names[field.name], asked)
-    row = given.select([given[name].cast("string").alias(name) for name in names]).toArrow()
-    found = {key: row.column(name)[0].as_py() for name, key in names.items()}
-    for key, text in found.items():
+            raise _refused(names[field.name], expressions)
+    row = frame.select([frame[name].cast("string").alias(name) for name in names]).toArrow()
+    texts = {key: row.column(name)[0].as_py() for name, key in names.items()}
+    for key, text in texts.items():
         if text is None:
-            raise _refused(key, asked)
-    return found
+            raise _refused(key, expressions)
+    return texts
 
 
 def _has_text(kind: DataType) -> bool:
     return isinstance(kind, AtomicType) and not isinstance(kind, BinaryType)
 
 
-def _refused(key: str, asked: Mapping[str, str]) -> InvalidInputError:
+def _refused(key: str, expressions: Mapping[str, str]) -> InvalidInputError:
     return InvalidInputError(
-        f"Option '{key}' must be a text, a number, a flag or a time, not {asked[key]}"
+        f"Option '{key}' must be a text, a number, a flag or a time, not {expressions[key]}"
     )

@@ -23,29 +23,29 @@ _UPSERTED = ("added_records", "added_equality_deletes", "added_position_deletes"
 
 
 def _register(called: Called) -> Rows:
-    place = called.place()
-    if location.is_absolute(place.identifier):
-        raise InvalidInputError(f"register_table: {place.path} is no name in {called.catalog}")
+    target = called.target()
+    if location.is_absolute(target.identifier):
+        raise InvalidInputError(f"register_table: {target.path} is no name in {called.catalog}")
     catalog = catalog_named(called.spark, called.catalog)
-    table = catalog.register_table(place.identifier, called.values["metadata_file"])
+    table = catalog.register_table(target.identifier, called.values["metadata_file"])
     head = table.current_snapshot()
     if head is None:
         return [(None, None, None)]
     counts = (head.summary.get(name) for name in ("total-records", "total-data-files"))
-    return [(head.snapshot_id, *(None if one is None else int(one) for one in counts))]
+    return [(head.snapshot_id, *(None if count is None else int(count) for count in counts))]
 
 
 def _add_files(called: Called) -> Rows:
-    given = called.given("check_duplicate_files", "parallelism")
-    if called.given("partition_filter"):
-        given["partition_filter"] = called.texts("partition_filter")
+    arguments = called.arguments("check_duplicate_files", "parallelism")
+    if called.arguments("partition_filter"):
+        arguments["partition_filter"] = called.texts("partition_filter")
     table, source = called.table(), _source(called)
     if "/" not in source:
-        only = given.get("partition_filter") or {}
-        named, asked = source_table(source, called.spark, only), ImportOptions(only)
-        check_same_files(table.io, named.folder, named.files, named.name, asked)
+        only = arguments.get("partition_filter") or {}
+        named, options = source_table(source, called.spark, only), ImportOptions(only)
+        check_same_files(table.io, named.folder, named.files, named.name, options)
         source = named.folder
-    table.add_files(source, **given)
+    table.add_files(source, **arguments)
     head = table.current_snapshot()
     summary = {} if head is None else head.summary
     names = ("added-data-files", "changed-partition-count")
@@ -71,18 +71,18 @@ def _imported(table: Table) -> Rows:
 
 def _snapshot(called: Called) -> Rows:
     called.check_threads()
-    made = snapshot(
+    table = snapshot(
         _source(called),
-        called.place().path,
+        called.target().path,
         properties=called.texts("properties"),
         spark=called.spark,
-        **called.given("location"),
+        **called.arguments("location"),
     )
-    return _imported(made)
+    return _imported(table)
 
 
 def _migrate(called: Called) -> Rows:
-    of_backups = called.given("drop_backup", "backup_table_name")
+    of_backups = called.arguments("drop_backup", "backup_table_name")
     if of_backups:
         raise UnsupportedError(
             "migrate: a folder is migrated where it is and no backup is made; leave "
@@ -98,7 +98,7 @@ def _migrate(called: Called) -> Rows:
 
 def _upsert(called: Called) -> Rows:
     """Upsert as a statement does: to the branch that the name or the session says, or staged."""
-    goes = landing_at(called.spark, called.place())
+    goes = landing_at(called.spark, called.target())
     source = f"TABLE {called.values['source_view']}"
     is_ours = mentions_ours(called.spark, source)
     changes = plan_query(called.spark, source).frame(called.spark) if is_ours else _view(called)
@@ -109,7 +109,7 @@ def _upsert(called: Called) -> Rows:
             branch=goes.branch,
             snapshot_properties=goes.properties,
             case_sensitive=goes.case_sensitive,
-            **called.given("order_by", "global_delete"),
+            **called.arguments("order_by", "global_delete"),
         )
     return [tuple(getattr(result, name) for name in _UPSERTED)]
 

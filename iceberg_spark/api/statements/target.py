@@ -1,4 +1,4 @@
-"""What a name in a statement stands for: a table, a place for one, a namespace of ours."""
+"""Resolve a name in a statement: a table, a location, a namespace of an Iceberg catalog."""
 
 from __future__ import annotations
 
@@ -77,18 +77,18 @@ def is_location(name: Name) -> bool:
     return "/" in last and [part.lower() for part in before] in ([], [FORMAT_NAME])
 
 
-def properties_at(spark: SparkSession, place: str) -> dict[str, str]:
+def properties_at(spark: SparkSession, path: str) -> dict[str, str]:
     """Return the properties that a session gives the catalog of a table."""
-    return with_settings(place, {}, partial(session_catalog, spark))
+    return with_settings(path, {}, partial(session_catalog, spark))
 
 
 def new_target(spark: SparkSession, name: Name) -> Target:
-    """Return the place that a name of ours stands for, whatever is there.
+    """Return the target that an Iceberg name stands for, whether or not a table exists there.
 
     Raises InvalidInputError for a name with parts that no table can have.
     """
-    place = name[-1] if is_location(name) else joined_name(name)
-    return Target(*resolve(place, properties_at(spark, place)), place)
+    path = name[-1] if is_location(name) else joined_name(name)
+    return Target(*resolve(path, properties_at(spark, path)), path)
 
 
 def check_new_name(name: Name) -> None:
@@ -114,9 +114,9 @@ def table_above(spark: SparkSession, name: Name) -> Target | None:
 
 
 def target(spark: SparkSession, name: Name) -> Target:
-    """Return the table that a name of ours stands for, maybe one of its branches.
+    """Return the table, or the branch of one, that an Iceberg name stands for.
 
-    Raises UnsupportedError for what can't be changed: tags, metadata tables.
+    Raises UnsupportedError for targets that cannot be changed: tags, metadata tables.
     """
     above = table_above(spark, name)
     if above is None:
@@ -132,7 +132,7 @@ def target(spark: SparkSession, name: Name) -> Target:
 def streamed(spark: SparkSession, name: Name) -> Target:
     """Return the table that a stream reads, maybe one of its branches; its changes by their path.
 
-    Raises UnsupportedError for what is no stream: tags, metadata tables.
+    Raises UnsupportedError for names that cannot be streamed: tags, metadata tables.
     """
     above = table_above(spark, name)
     if above is None:
@@ -150,21 +150,21 @@ def streamed(spark: SparkSession, name: Name) -> Target:
 
 
 def catalog_named(spark: SparkSession, name: str) -> TableCatalog:
-    """Return a catalog of ours, as the session describes it."""
+    """Return an Iceberg catalog, as the session configures it."""
     return TableCatalog(load_session_catalog(spark, name))
 
 
 def default_namespace(spark: SparkSession, catalog: str) -> Name:
-    """Return what USE of a catalog alone chooses there: what its property says, else nothing.
+    """Return the namespace that USE of a catalog alone chooses: its property's, otherwise the root.
 
     Java: `SparkCatalog.defaultNamespace`.
     """
-    said = load_session_catalog(spark, catalog).properties.get(_DEFAULT_NAMESPACE, "")
-    return tuple(part for part in said.split(".") if part)
+    text = load_session_catalog(spark, catalog).properties.get(_DEFAULT_NAMESPACE, "")
+    return tuple(part for part in text.split(".") if part)
 
 
-def _is_there(place: Target) -> bool:
+def _is_there(candidate: Target) -> bool:
     try:
-        return place.catalog.table_exists(place.identifier)
+        return candidate.catalog.table_exists(candidate.identifier)
     except NoSuchNamespaceError:
         return False

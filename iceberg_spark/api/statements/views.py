@@ -47,11 +47,11 @@ def create_view(spark: SparkSession, statement: CreateView) -> DataFrame:
     `location` says where its files go (Java: SparkCatalog.createView). Raises
     ViewAlreadyExistsError, UnsupportedError (no views; another catalog in use), InvalidInputError.
     """
-    place = _place(spark, statement.table)
-    properties = _kept(statement)
+    target = _view_target(spark, statement.table)
+    properties = _new_properties(statement)
     try:
         catalog_named(spark, statement.table[0]).create_view(
-            place.identifier,
+            target.identifier,
             statement.query,
             namespace=_defaults(spark, statement.table),
             columns=dict(statement.columns),
@@ -71,30 +71,30 @@ def drop_view(spark: SparkSession, statement: DropView) -> DataFrame:
 
     A catalog without views has none of that name.
     """
-    place = _place(spark, statement.table)
+    target = _view_target(spark, statement.table)
     try:
-        _drop(place)
+        _drop(target)
     except (NoSuchViewError, NoSuchNamespaceError):
         if not statement.if_exists:
             raise
     return nothing(spark)
 
 
-def _drop(place: Target) -> None:
-    if place.catalog.views is None:
-        raise NoSuchViewError(f"No view {place.path}: catalog '{place.catalog.name}' has none")
-    place.catalog.views.drop(place.identifier)
+def _drop(target: Target) -> None:
+    if target.catalog.views is None:
+        raise NoSuchViewError(f"No view {target.path}: catalog '{target.catalog.name}' has none")
+    target.catalog.views.drop(target.identifier)
 
 
 def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
     """Change a view's properties, or its name. Raises NoSuchViewError, InvalidInputError."""
-    place = _place(spark, statement.table)
-    views = views_of(place.catalog)
+    target = _view_target(spark, statement.table)
+    views = views_of(target.catalog)
     if statement.new_name is not None:
         new = _renamed(spark, statement.table, statement.new_name)
-        views.rename(place.identifier, _place(spark, new).identifier)
+        views.rename(target.identifier, _view_target(spark, new).identifier)
         return nothing(spark)
-    base = views.load(place.identifier)
+    base = views.load(target.identifier)
     for key in (*statement.updates, *statement.removals):
         if key == _LOCATION:
             raise InvalidInputError(
@@ -108,7 +108,7 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
         raise InvalidInputError(f"The view has no property '{missing[0]}': say IF EXISTS")
     removals = tuple(key for key in statement.removals if key in base.properties)
     if statement.updates or removals:
-        views.update_properties(place.identifier, base, statement.updates, removals)
+        views.update_properties(target.identifier, base, statement.updates, removals)
     return nothing(spark)
 
 
@@ -132,11 +132,11 @@ def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
 
 def view_at(spark: SparkSession, name: Name) -> View | None:
     """Return the view of that name, None where there is none, or the catalog has no views."""
-    place = new_target(spark, name)
-    if place.catalog.views is None:
+    target = new_target(spark, name)
+    if target.catalog.views is None:
         return None
-    found = view_if_there(place.catalog.views, place.identifier)
-    return None if found is None else View(place.identifier, found)
+    view = view_if_there(target.catalog.views, target.identifier)
+    return None if view is None else View(target.identifier, view)
 
 
 def shown_view(spark: SparkSession, statement: ShownView, view: View) -> DataFrame:
@@ -169,15 +169,17 @@ def _renamed(spark: SparkSession, name: Name, new_name: Name) -> Name:
     """
     current = current_namespace(spark) or name[:-1]
     if len(new_name) == 1:
-        whole = (*(current if current[0] == name[0] else name[:-1]), *new_name)
+        full_name = (*(current if current[0] == name[0] else name[:-1]), *new_name)
     else:
-        whole = new_name if begins_with_catalog(spark, new_name) else (name[0], *new_name)
-    if whole[0] != name[0]:
-        raise InvalidInputError(f"{'.'.join(name)} can't be moved to another catalog ({whole[0]})")
-    return whole
+        full_name = new_name if begins_with_catalog(spark, new_name) else (name[0], *new_name)
+    if full_name[0] != name[0]:
+        raise InvalidInputError(
+            f"{'.'.join(name)} can't be moved to another catalog ({full_name[0]})"
+        )
+    return full_name
 
 
-def _place(spark: SparkSession, name: Name) -> Target:
+def _view_target(spark: SparkSession, name: Name) -> Target:
     if "/" in name[-1]:
         raise InvalidInputError(f"{'.'.join(name)}: a view is named by its catalog")
     return new_target(spark, name)
@@ -194,22 +196,22 @@ def _defaults(spark: SparkSession, name: Name) -> Name | None:
     return current[1:] or None
 
 
-def _kept(statement: CreateView) -> dict[str, str]:
-    """Return the properties that a new view keeps.
+def _new_properties(statement: CreateView) -> dict[str, str]:
+    """Return the properties that a new view stores.
 
-    What is shown beside them may be there as it is shown, so that SHOW CREATE TABLE can be run.
-    Raises InvalidInputError.
+    Properties that SHOW CREATE TABLE adds may be present with the values that it shows, so that its
+    statement can be run. Raises InvalidInputError.
     """
-    given = statement.properties
+    properties = statement.properties
     for key, value in ((_PROVIDER, "iceberg"), (_FORMAT_VERSION, "1")):
-        if given.get(key, value).lower() != value:
+        if properties.get(key, value).lower() != value:
             raise InvalidInputError(f"'{key}' of a view is '{value}': leave it out")
-    kept = {key: value for key, value in given.items() if key not in _SHOWN_ALONE}
-    return kept if statement.comment is None else {**kept, _COMMENT: statement.comment}
+    stored = {key: value for key, value in properties.items() if key not in _SHOWN_ALONE}
+    return stored if statement.comment is None else {**stored, _COMMENT: statement.comment}
 
 
 def _properties(spark: SparkSession, view: View) -> dict[str, str]:
-    """Return a view's properties as they are shown, sorted by name (Java: SparkView)."""
+    """Return a view's properties for display, sorted by name (Java: SparkView)."""
     own = {key: value for key, value in view.properties.items() if key not in _RESERVED}
     own[_PROVIDER], own[_LOCATION] = "iceberg", view.location()
     own[_FORMAT_VERSION] = str(view.metadata.format_version)
