@@ -101,7 +101,7 @@ def run_statement(
     """
     if isinstance(statement, Query):
         query, left = with_versions(spark, statement.text, args)
-        return plan_query(spark, query).frame(spark, left, given=frames)
+        return plan_query(spark, query).frame(spark, left, named_frames=frames)
     with bypass_cache(), frames_as_views(spark, frames):
         return _at_once(spark, statement, text, args)
 

@@ -37,9 +37,9 @@ def argument_type(
     from elsewhere, a subquery or a table of Spark's: who uses the type looks at the values too.
     """
     tables: list[tuple[str, Schema]] = []
-    for one in _tables(spark, text, tokens):
-        if one not in tables:  # two under one name make its columns ambiguous
-            tables.append(one)
+    for table in _tables(spark, text, tokens):
+        if table not in tables:  # two under one name make its columns ambiguous
+            tables.append(table)
     aliased = [empty_frame(schema, spark).alias(name) for name, schema in tables]
     scopes = (reduce(DataFrame.crossJoin, aliased, spark.range(1).select()), _merged(spark, tables))
     for scope in scopes:
@@ -56,18 +56,18 @@ def _merged(spark: SparkSession, tables: Sequence[tuple[str, Schema]]) -> DataFr
     for _, schema in tables:
         for field in row_type(schema).fields:
             kinds.setdefault(field.name, set()).add(field.dataType)
-    alike = {name: next(iter(found)) for name, found in kinds.items() if len(found) == 1}
-    return spark.createDataFrame([], StructType([StructField(*each) for each in alike.items()]))
+    alike = {name: next(iter(types)) for name, types in kinds.items() if len(types) == 1}
+    return spark.createDataFrame([], StructType([StructField(*column) for column in alike.items()]))
 
 
 def _tables(
     spark: SparkSession, text: str, tokens: Sequence[Token]
 ) -> Iterator[tuple[str, Schema]]:
     """Yield the tables of ours, by the names that their columns may stand behind."""
-    for place, token in enumerate(tokens[:-1]):
+    for index, token in enumerate(tokens[:-1]):
         if token.text.upper() not in _BEFORE_TABLES:
             continue
-        cursor = Cursor(text, tokens[place + 1 :])
+        cursor = Cursor(text, tokens[index + 1 :])
         try:
             name = cursor.name()
         except InvalidInputError:  # a bracket follows
@@ -88,16 +88,16 @@ def _alias(cursor: Cursor) -> str | None:
 
 
 def _schema(spark: SparkSession, name: tuple[str, ...]) -> Schema | None:
-    whole = whole_name(spark, name)
-    is_location = len(whole) == 1 and "/" in whole[0]
-    if not is_location and not is_iceberg_table(spark, whole):
+    full_name = whole_name(spark, name)
+    is_location = len(full_name) == 1 and "/" in full_name[0]
+    if not is_location and not is_iceberg_table(spark, full_name):
         return None
-    above = (whole[:-1],) if len(whole) > 2 else ()
-    for parts in (whole, *above):  # behind the table's name a branch may stand
-        place = ".".join(parts)
+    above = (full_name[:-1],) if len(full_name) > 2 else ()
+    for parts in (full_name, *above):  # behind the table's name a branch may stand
+        table = ".".join(parts)
         try:
             catalog, identifier = resolve(
-                place, with_settings(place, {}, partial(session_catalog, spark))
+                table, with_settings(table, {}, partial(session_catalog, spark))
             )
             return catalog.load(identifier).metadata.schema
         except IcebergError:

@@ -25,7 +25,7 @@ from iceberg_spark.spark.sql.query import Args
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 
-Place: TypeAlias = tuple[int, int, str]
+Parameter: TypeAlias = tuple[int, int, str]
 """Where a parameter begins and ends in a text, and its name."""
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 _AS_OF = re.compile(r"\bAS\b.*\bOF\b", re.IGNORECASE | re.DOTALL)
@@ -50,13 +50,13 @@ def with_arguments(spark: SparkSession, text: str, args: Args) -> str:
     dialect = session_dialect(spark)
     tokens = tokens_of(text, dialect)
     if isinstance(args, Mapping):
-        places = list(_named(text, tokens, args))
-        markers = [f":{name}" for _, _, name in places]
+        parameters = list(_named(text, tokens, args))
+        markers = [f":{name}" for _, _, name in parameters]
     else:
-        places = _unnamed(tokens, len(args))
-        markers = ["?"] * len(places)
-        args = list(args)[: len(places)]
-    return _filled(text, places, _literals(spark, markers, args, dialect))
+        parameters = _unnamed(tokens, len(args))
+        markers = ["?"] * len(parameters)
+        args = list(args)[: len(parameters)]
+    return _filled(text, parameters, _literals(spark, markers, args, dialect))
 
 
 def with_versions(spark: SparkSession, text: str, args: Args) -> tuple[str, Args]:
@@ -70,59 +70,63 @@ def with_versions(spark: SparkSession, text: str, args: Args) -> tuple[str, Args
     if _AS_OF.search(text) is None and not options_clauses(text, dialect):
         return text, args
     parsed = ParsedQuery.of(text, dialect)
-    clauses = [(one.name_end, one.end) for one in parsed.references if one.end > one.name_end]
+    clauses = [
+        (reference.name_end, reference.end)
+        for reference in parsed.references
+        if reference.end > reference.name_end
+    ]
     text, tokens = parsed.text, tokens_of(parsed.text, dialect)
-    every = (
+    parameters = (
         list(_named(text, tokens, args))
         if isinstance(args, Mapping)
         else _unnamed(tokens, len(args))
     )
-    within = [at for at, one in enumerate(every) if _stands_in(one, clauses)]
-    places = [every[at] for at in within]
+    within = [n for n, parameter in enumerate(parameters) if _stands_in(parameter, clauses)]
+    inner = [parameters[n] for n in within]
     if isinstance(args, Mapping):
-        literals = _literals(spark, [f":{name}" for _, _, name in places], args, dialect)
-        return _filled(text, places, literals), args
-    literals = _literals(spark, ["?"] * len(places), [args[at] for at in within], dialect)
-    left = [value for at, value in enumerate(args) if at not in within]
-    return _filled(text, places, literals), left
+        literals = _literals(spark, [f":{name}" for _, _, name in inner], args, dialect)
+        return _filled(text, inner, literals), args
+    literals = _literals(spark, ["?"] * len(inner), [args[n] for n in within], dialect)
+    left = [value for n, value in enumerate(args) if n not in within]
+    return _filled(text, inner, literals), left
 
 
-def _stands_in(place: Place, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(begun <= place[0] and place[1] <= ended for begun, ended in spans)
+def _stands_in(parameter: Parameter, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(begun <= parameter[0] and parameter[1] <= ended for begun, ended in spans)
 
 
 def with_expressions(
-    spark: SparkSession, text: str, given: Sequence[tuple[str | None, str]]
+    spark: SparkSession, text: str, expressions: Sequence[tuple[str | None, str]]
 ) -> str:
     """Return a statement in which `:name` or `?` are literals of what constants are worth.
 
-    `given` are expressions with their names. Raises InvalidInputError where one is missing.
+    `expressions` have names, or None. Raises InvalidInputError where one is missing.
     """
     dialect = session_dialect(spark)
     tokens = tokens_of(text, dialect)
     if any(_is(token, "?") for token in tokens):
-        places = _unnamed(tokens, len(given))
-        asked = [one for _, one in given[: len(places)]]
+        parameters = _unnamed(tokens, len(expressions))
+        values = [value for _, value in expressions[: len(parameters)]]
     else:
-        known = {name: one for name, one in given if name is not None}
-        places = list(_named(text, tokens, known))
-        asked = [known[name] for _, _, name in places]
-    return _filled(text, places, _literals(spark, asked, None, dialect))
+        by_name = {name: value for name, value in expressions if name is not None}
+        parameters = list(_named(text, tokens, by_name))
+        values = [by_name[name] for _, _, name in parameters]
+    return _filled(text, parameters, _literals(spark, values, None, dialect))
 
 
-def _unnamed(tokens: list[Token], given: int) -> list[Place]:
-    places = [(one.start, one.end + 1, "?") for one in tokens if _is(one, "?")]
-    if len(places) > given:
-        raise InvalidInputError(f"{len(places)} values are needed for '?', not {given}")
-    return places
+def _unnamed(tokens: list[Token], count: int) -> list[Parameter]:
+    parameters = [(token.start, token.end + 1, "?") for token in tokens if _is(token, "?")]
+    if len(parameters) > count:
+        raise InvalidInputError(f"{len(parameters)} values are needed for '?', not {count}")
+    return parameters
 
 
-def _filled(text: str, places: Sequence[Place], literals: Sequence[str]) -> str:
-    pieces, at = [], 0
-    for (start, end, _), literal in zip(places, literals, strict=True):
-        pieces += [text[at:start], literal]
-        at = end
-    return "".join([*pieces, text[at:]])
+def _filled(text: str, parameters: Sequence[Parameter], literals: Sequence[str]) -> str:
+    pieces, position = [], 0
+    for (start, end, _), literal in zip(parameters, literals, strict=True):
+        pieces += [text[position:start], literal]
+        position = end
+    return "".join([*pieces, text[position:]])
 
 
 def sql_literal(kind: s.DataType, value: pa.Scalar, dialect: Dialect) -> str:
@@ -134,14 +138,14 @@ def sql_literal(kind: s.DataType, value: pa.Scalar, dialect: Dialect) -> str:
         case s.StringType():
             return _text(value.as_py(), dialect)
         case s.ArrayType():
-            inner = ", ".join(sql_literal(kind.elementType, one, dialect) for one in value)
+            inner = ", ".join(sql_literal(kind.elementType, item, dialect) for item in value)
             return f"CAST(array({inner}) AS {type_text(kind)})"
         case s.MapType():
             pairs = zip(value.values.field(0), value.values.field(1), strict=True)
             inner = ", ".join(
                 f"{sql_literal(kind.keyType, key, dialect)}, "
-                f"{sql_literal(kind.valueType, one, dialect)}"
-                for key, one in pairs
+                f"{sql_literal(kind.valueType, item, dialect)}"
+                for key, item in pairs
             )
             return f"CAST(map({inner}) AS {type_text(kind)})"
         case s.StructType():
@@ -196,12 +200,12 @@ def _text(value: str, dialect: Dialect) -> str:
     return f"'{escaped}'"
 
 
-def _named(text: str, tokens: list[Token], args: Mapping[str, object]) -> Iterator[Place]:
+def _named(text: str, tokens: list[Token], args: Mapping[str, object]) -> Iterator[Parameter]:
     """Yield where `:name` stands; behind a name a colon is that of a struct's type."""
-    for place, token in enumerate(tokens[:-1]):
-        if not _is(token, ":") or (place and _is_name(tokens[place - 1])):
+    for index, token in enumerate(tokens[:-1]):
+        if not _is(token, ":") or (index and _is_name(tokens[index - 1])):
             continue
-        following = tokens[place + 1]
+        following = tokens[index + 1]
         name = text[following.start : following.end + 1].strip("`")
         if name in args:
             yield token.start, following.end + 1, name
@@ -216,10 +220,10 @@ def _literals(
 ) -> list[str]:
     if not markers:
         return []
-    asked = ", ".join(f"{marker} AS c{place}" for place, marker in enumerate(markers))
-    found = run_sql(spark, f"SELECT {without_variables(asked)}", args)
-    kinds = [field.dataType for field in found.schema.fields]
-    columns = found.toArrow().columns
+    projection = ", ".join(f"{marker} AS c{index}" for index, marker in enumerate(markers))
+    frame = run_sql(spark, f"SELECT {without_variables(projection)}", args)
+    kinds = [field.dataType for field in frame.schema.fields]
+    columns = frame.toArrow().columns
     return [
         sql_literal(kind, column[0], dialect) for kind, column in zip(kinds, columns, strict=True)
     ]

@@ -43,9 +43,9 @@ def asked_by_options(
     if not is_changes(selector):
         refuse_change_times(options)
     zone = {} if time_zone is None else {"time-zone": time_zone}
-    given = {**defaults, **zone, **options, "path": reference.name}
-    asked = read_options(given, plain=False, others=CHANGE_TIMES)
-    if asked.storage:
-        name = next(iter(asked.storage))
+    all_options = {**defaults, **zone, **options, "path": reference.name}
+    parsed = read_options(all_options, plain=False, others=CHANGE_TIMES)
+    if parsed.storage:
+        name = next(iter(parsed.storage))
         raise InvalidOptionError(f"Option '{name}' is not for a query: give it to the catalog")
-    return asked
+    return parsed

@@ -13,7 +13,7 @@ from iceberg_spark.catalog.missing_table import missing_table
 from iceberg_spark.errors import IcebergError, NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.spark.catalyst.spark_catalog import original_error
 from iceberg_spark.spark.sql.current_namespace import is_iceberg_table, whole_name
-from iceberg_spark.spark.sql.query import TablePlace, load_place
+from iceberg_spark.spark.sql.query import TableAddress, load_table_or_view
 from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spec.quoted_name import quoted_parts
 
@@ -42,15 +42,15 @@ def missing_table_error(spark: SparkSession, error: PySparkException) -> Iceberg
     if error.getCondition() != _CONDITION:
         return None
     name = quoted_parts((error.getMessageParameters() or {}).get(_NAME, ""))
-    whole = whole_name(spark, name or ())
-    if not is_iceberg_table(spark, whole):
+    full_name = whole_name(spark, name or ())
+    if not is_iceberg_table(spark, full_name):
         return None
     seen = Seen(spark)
-    place = TablePlace(*seen.place(".".join(whole)))
+    address = TableAddress(*seen.resolve(".".join(full_name)))
     try:
-        load_place(place, seen)
+        load_table_or_view(address, seen)
     except (NoSuchTableError, NoSuchNamespaceError) as cause:
-        missing = missing_table(place.catalog, place.identifier, cause)
+        missing = missing_table(address.catalog, address.identifier, cause)
         position = _POSITION.search(str(error))
         return missing if position is None else NoSuchTableError(f"{missing} ({position[0]})")
     except IcebergError as other:

@@ -23,7 +23,7 @@ from iceberg_spark.spark.catalyst.spark_catalog import Name, ResolvedRelation
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.session.session_cache import session_cache
 from iceberg_spark.spark.session.session_catalogs import load_session_catalog
-from iceberg_spark.spark.sql.query import TablePlace, load_place, queried_view
+from iceberg_spark.spark.sql.query import TableAddress, load_table_or_view, queried_view
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.resolved_relations import (
     ResolvedChanges,
@@ -56,13 +56,13 @@ class SessionCatalog:
     def _load(self, namespace: Name, name: str, moment: dict[str, Any]) -> ResolvedRelation | None:
         seen = Seen(self.spark)
         identifier = joined_name((*namespace, name))
-        place = TablePlace(*seen.place(f"{self.catalog_name}.{identifier}"))
+        address = TableAddress(*seen.resolve(f"{self.catalog_name}.{identifier}"))
         try:
-            there, selector = load_place(place, seen)
+            there, selector = load_table_or_view(address, seen)
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
         if isinstance(there, ViewMetadata):
-            return self._view(place, there, (*namespace, name), seen, moment)
+            return self._view(address, there, (*namespace, name), seen, moment)
         return self._table(there, selector, moment)
 
     def tables(self, namespace: Name) -> list[str] | None:
@@ -87,15 +87,20 @@ class SessionCatalog:
         return listed
 
     def _view(
-        self, place: TablePlace, view: ViewMetadata, name: Name, seen: Seen, moment: dict[str, Any]
+        self,
+        address: TableAddress,
+        view: ViewMetadata,
+        name: Name,
+        seen: Seen,
+        moment: dict[str, Any],
     ) -> ResolvedView:
         if moment:
             raise InvalidInputError(
-                f"{self.catalog_name}.{place.identifier} is a view: it has no versions to be read "
-                "AS OF"
+                f"{self.catalog_name}.{address.identifier} is a view: it has no versions to be "
+                "read AS OF"
             )
         reference = TableReference((self.catalog_name, *name), 0, 0, None)
-        query = queried_view(self.spark, reference, place, view, (), seen)
+        query = queried_view(self.spark, reference, address, view, (), seen)
         return ResolvedView.of(self.spark, query)
 
     def _table(

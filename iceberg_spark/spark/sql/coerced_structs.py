@@ -46,53 +46,53 @@ class CoercedStructs:
         return self._values(None) if self.evolves else None
 
     def _values(self, target: str | None) -> dict[str, str] | None:
-        given = {self._spelt(field.name): field for field in self.source.fields}
-        pairs = [(given.get(self._spelt(field.name)), field) for field in self.table.fields]
-        found = [(mine, field) for mine, field in pairs if mine is not None]
-        is_refused = len(found) < len(pairs) and not self.evolves
-        if is_refused or not any(self._differ(mine, field) for mine, field in found):
+        by_name = {self._spelt(field.name): field for field in self.source.fields}
+        pairs = [(by_name.get(self._spelt(field.name)), field) for field in self.table.fields]
+        matches = [(mine, field) for mine, field in pairs if mine is not None]
+        is_refused = len(matches) < len(pairs) and not self.evolves
+        if is_refused or not any(self._differ(mine, field) for mine, field in matches):
             return None
         return {
             field.name: self._value(
                 mine, field, quoted(self.source_alias), None if target is None else quoted(target)
             )
-            for mine, field in found
+            for mine, field in matches
         }
 
     @property
     def _spelt(self) -> Callable[[str], str]:
         return str if self.case_sensitive else str.lower
 
-    def _differ(self, given: NestedField, wanted: NestedField) -> bool:
+    def _differ(self, source: NestedField, target: NestedField) -> bool:
         """Return whether both are structs, and have other fields at any depth."""
-        if not isinstance(given.field_type, StructType):
+        if not isinstance(source.field_type, StructType):
             return False
-        if not isinstance(wanted.field_type, StructType):
+        if not isinstance(target.field_type, StructType):
             return False
-        inner = {self._spelt(field.name): field for field in given.field_type.fields}
-        theirs = {self._spelt(field.name): field for field in wanted.field_type.fields}
+        inner = {self._spelt(field.name): field for field in source.field_type.fields}
+        theirs = {self._spelt(field.name): field for field in target.field_type.fields}
         return inner.keys() != theirs.keys() or any(
             self._differ(field, theirs[name]) for name, field in inner.items()
         )
 
     def _value(
-        self, given: NestedField, wanted: NestedField, source: str, target: str | None
+        self, source_field: NestedField, target_field: NestedField, source: str, target: str | None
     ) -> str:
         """Return a column or field of the source, with the target's fields that it lacks."""
-        mine = f"{source}.{quoted(given.name)}"
-        if not self._differ(given, wanted):
+        mine = f"{source}.{quoted(source_field.name)}"
+        if not self._differ(source_field, target_field):
             return mine
-        theirs = None if target is None else f"{target}.{quoted(wanted.name)}"
-        fields = ", ".join(self._fields(given, wanted, mine, theirs))
+        theirs = None if target is None else f"{target}.{quoted(target_field.name)}"
+        fields = ", ".join(self._fields(source_field, target_field, mine, theirs))
         empty = f"{mine} IS NULL" if theirs is None else f"{mine} IS NULL AND {theirs} IS NULL"
         return f"CASE WHEN {empty} THEN NULL ELSE struct({fields}) END"
 
     def _fields(
-        self, given: NestedField, wanted: NestedField, source: str, target: str | None
+        self, source_field: NestedField, target_field: NestedField, source: str, target: str | None
     ) -> list[str]:
-        inner = {self._spelt(one.name): one for one in _struct(given).fields}
-        found = []
-        for field in _struct(wanted).fields:
+        inner = {self._spelt(child.name): child for child in _struct(source_field).fields}
+        fields = []
+        for field in _struct(target_field).fields:
             mine = inner.get(self._spelt(field.name))
             if mine is not None:
                 value = self._value(mine, field, source, target)
@@ -101,8 +101,8 @@ class CoercedStructs:
             else:
                 (kind,) = to_spark(Schema(field)).fields
                 value = f"CAST(NULL AS {type_text(kind.dataType)})"
-            found.append(f"{value} AS {quoted(field.name)}")
-        return found
+            fields.append(f"{value} AS {quoted(field.name)}")
+        return fields
 
 
 def coerces_structs(spark: SparkSession) -> bool:

@@ -41,12 +41,12 @@ def worked_out(conditions: Sequence[Node], spark: SparkSession, *, now: bool = F
     Parts that Spark can't work out stay: the query itself will say why. `now` works out what is
     the moment's too, for what is done at once.
     """
-    copies = [one.copy() for one in conditions]
+    copies = [condition.copy() for condition in conditions]
     kinds = (*_CONSTANT, *_OF_NOW) if now else _CONSTANT
-    parts = [part for one in copies for part in _constant_parts(one, kinds)]
+    parts = [part for condition in copies for part in _constant_parts(condition, kinds)]
     if not parts:
         return copies
-    columns = ", ".join(f"{_text(part)} AS c{at}" for at, part in enumerate(parts))
+    columns = ", ".join(f"{_text(part)} AS c{index}" for index, part in enumerate(parts))
     for part, literal in zip(parts, _evaluated(spark, columns), strict=False):
         if literal is not None:
             part.replace(literal.copy())
@@ -73,8 +73,8 @@ def _literals(frame: DataFrame) -> list[Node | None]:
         values = None
     if values is None or any(isinstance(value, float | dt.datetime) for value in values):
         scalars = [column[0] for column in frame.toArrow().columns]
-        return [_arrow_literal(one, frame, place) for place, one in enumerate(scalars)]
-    return [_literal(value, frame, place) for place, value in enumerate(values)]
+        return [_arrow_literal(scalar, frame, index) for index, scalar in enumerate(scalars)]
+    return [_literal(value, frame, index) for index, value in enumerate(values)]
 
 
 def _constant_parts(node: Node, kinds: tuple[type, ...]) -> list[Node]:
@@ -120,7 +120,7 @@ def _has_marks(node: Node) -> bool:
     return isinstance(node, exp.Literal) and not _MARKS.isdisjoint(node.name)
 
 
-def _arrow_literal(value: pa.Scalar, frame: DataFrame, place: int) -> Node | None:
+def _arrow_literal(value: pa.Scalar, frame: DataFrame, index: int) -> Node | None:
     """Return the literal of a value of a frame's column, None for a type without one.
 
     Instants are given in UTC: a text in the session's zone may stand for two.
@@ -134,10 +134,10 @@ def _arrow_literal(value: pa.Scalar, frame: DataFrame, place: int) -> Node | Non
         return _cast(text, "timestamp_ntz") if kind.tz is None else _cast(f"{text}Z", "timestamp")
     if pa.types.is_floating(kind) and value.is_valid:
         return _cast(repr(value.as_py()), "float" if pa.types.is_float32(kind) else "double")
-    return _literal(value.as_py(), frame, place)
+    return _literal(value.as_py(), frame, index)
 
 
-def _literal(value: object, frame: DataFrame, place: int) -> Node | None:
+def _literal(value: object, frame: DataFrame, index: int) -> Node | None:
     """Return a literal; a number is cast, for its type may have more digits than it has.
 
     Only then the type is asked for, which is a round trip.
@@ -151,7 +151,7 @@ def _literal(value: object, frame: DataFrame, place: int) -> Node | None:
             size = abs(value)
             number = exp.Literal.number(f"{size:f}" if isinstance(size, Decimal) else str(size))
             signed = exp.Neg(this=number) if value < 0 else number
-            kind = frame.schema.fields[place].dataType
+            kind = frame.schema.fields[index].dataType
             return exp.cast(signed, kind.simpleString(), dialect="spark")
         case dt.date():
             return _cast(value.isoformat(), "date")

@@ -23,10 +23,10 @@ originals: dict[tuple[type, str], Any] = {}
 
 def session_id(spark: SparkSession) -> str:
     """Return what stays the same for all Python objects of one session."""
-    found = session_key(spark)
-    if found is None:
+    key = session_key(spark)
+    if key is None:
         raise InvalidTypeError(f"enable() takes a SparkSession, not {type(spark).__name__}")
-    return found
+    return key
 
 
 def is_enabled(spark: SparkSession) -> bool:

@@ -45,9 +45,9 @@ def evolving_columns(
         return name if case_sensitive else tuple(part.lower() for part in name)
 
     taken = {
-        one
+        path
         for column, text in assigned.columns
-        for one in set(_paths(spelt(column), map(spelt, assigned.target)))
+        for path in set(_paths(spelt(column), map(spelt, assigned.target)))
         & set(_paths(spelt(_name(text, dialect)), map(spelt, assigned.source)))
     }
 
@@ -55,10 +55,10 @@ def evolving_columns(
         """True for all of a column, None for a part of it."""
         if spelt(path) in taken:
             return True
-        inner = any(one[: len(path)] == spelt(path) for one in taken)
+        inner = any(column[: len(path)] == spelt(path) for column in taken)
         return None if inner else False
 
-    return Schema(*_kept(source.fields, (), is_taken))
+    return Schema(*_assigned_fields(source.fields, (), is_taken))
 
 
 def star_values(
@@ -94,12 +94,14 @@ def _paths(name: Name, tables: Iterable[Name]) -> Iterator[Name]:
             yield name[len(table) :]
 
 
-def _kept(fields: Sequence[NestedField], above: Name, is_taken: _Taken) -> Iterator[NestedField]:
+def _assigned_fields(
+    fields: Sequence[NestedField], above: Name, is_taken: _Taken
+) -> Iterator[NestedField]:
     for field in fields:
         path = (*above, field.name)
         taken = is_taken(path)
         if taken:
             yield field
         elif taken is None and isinstance(field.field_type, StructType):
-            inner = StructType(*_kept(field.field_type.fields, path, is_taken))
+            inner = StructType(*_assigned_fields(field.field_type.fields, path, is_taken))
             yield replace(field, field_type=inner)

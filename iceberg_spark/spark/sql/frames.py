@@ -21,7 +21,7 @@ Frames: TypeAlias = Mapping[str, Any]
 
 
 def with_frames(
-    spark: SparkSession, text: str, given: Mapping[str, Any]
+    spark: SparkSession, text: str, values: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """Return a text in which frames have names of their own and other values are literals.
 
@@ -37,15 +37,17 @@ def with_frames(
         pieces.append(plain)
         if name is None:
             continue
-        if name not in given:
-            known = name.partition(".")[0].partition("[")[0] in given
-            kind = UnsupportedError if known and name else InvalidInputError
-            raise kind(f"{{{name}}}: given are {', '.join(given)}; a column is written by its name")
-        if isinstance(given[name], DataFrame):
+        if name not in values:
+            is_field = name.partition(".")[0].partition("[")[0] in values
+            kind = UnsupportedError if is_field and name else InvalidInputError
+            raise kind(
+                f"{{{name}}}: given are {', '.join(values)}; a column is written by its name"
+            )
+        if isinstance(values[name], DataFrame):
             pieces.append(names.setdefault(name, f"iceberg_spark_{uuid.uuid4().hex}"))
         else:
-            pieces.append(_text(spark, given[name], how or ""))
-    return "".join(pieces), {names[name]: given[name] for name in names}
+            pieces.append(_text(spark, values[name], how or ""))
+    return "".join(pieces), {names[name]: values[name] for name in names}
 
 
 @contextmanager
@@ -67,7 +69,7 @@ def _text(spark: SparkSession, value: Any, how: str) -> str:
         case Column():
             return column_text(spark, value)
         case tuple():
-            return f"({', '.join(_literal(spark, one) for one in value)})"
+            return f"({', '.join(_literal(spark, item) for item in value)})"
         case int() | float() if how:
             return format(value, how)
         case _:
@@ -75,6 +77,6 @@ def _text(spark: SparkSession, value: Any, how: str) -> str:
 
 
 def _literal(spark: SparkSession, value: Any) -> str:
-    found = run_sql(spark, "SELECT :value AS c", {"value": value})
-    kind = found.schema.fields[0].dataType
-    return sql_literal(kind, found.toArrow().column(0)[0], session_dialect(spark))
+    frame = run_sql(spark, "SELECT :value AS c", {"value": value})
+    kind = frame.schema.fields[0].dataType
+    return sql_literal(kind, frame.toArrow().column(0)[0], session_dialect(spark))

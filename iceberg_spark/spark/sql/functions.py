@@ -85,20 +85,20 @@ def _makes_view(words: list[str]) -> bool:
 def _replaced(
     spark: SparkSession, text: str, tokens: list[Token], type_of: TypeOf, has_short: bool
 ) -> str:
-    pieces, at = [], 0
+    pieces, position = [], 0
     for first, name, last in _calls(spark, tokens, has_short):
-        pieces.append(text[at : first.start])
+        pieces.append(text[position : first.start])
         if name == _VERSION:
             pieces.append(f"'{_installed()}'")
-            at = last.end + 1
+            position = last.end + 1
             continue
         if name == _TRUNCATE:
             second = _second(spark, text, tokens, last, type_of, has_short)
             pieces.append(_truncate(spark, second, type_of))
         else:
             pieces.append(_registered(spark, name))
-        at = last.start
-    return "".join([*pieces, text[at:]])
+        position = last.start
+    return "".join([*pieces, text[position:]])
 
 
 def _second(
@@ -123,34 +123,34 @@ def _calls(
     spark: SparkSession, tokens: list[Token], has_short: bool
 ) -> Iterator[tuple[Token, str, Token]]:
     """Yield where a call begins, the function, and the bracket (of no arguments its end)."""
-    for place, token in enumerate(tokens):
-        if token.text.lower() != _SYSTEM or not _dotted_call(tokens, place):
+    for index, token in enumerate(tokens):
+        if token.text.lower() != _SYSTEM or not _dotted_call(tokens, index):
             continue
-        first = _beginning(spark, tokens, place, has_short)
+        first = _beginning(spark, tokens, index, has_short)
         if first is None:
             continue
-        name = tokens[place + 2].text.lower()
+        name = tokens[index + 2].text.lower()
         name = f"{name}s" if f"{name}s" in _OF_TIME else name
         _check(name)
-        last = tokens[place + 3]
+        last = tokens[index + 3]
         if name == _VERSION:
-            last = tokens[min(place + 4, len(tokens) - 1)]
+            last = tokens[min(index + 4, len(tokens) - 1)]
         yield first, name, last
 
 
-def _dotted_call(tokens: list[Token], place: int) -> bool:
-    kinds = [one.token_type for one in tokens[place + 1 : place + 4]]
+def _dotted_call(tokens: list[Token], index: int) -> bool:
+    kinds = [token.token_type for token in tokens[index + 1 : index + 4]]
     return len(kinds) == 3 and kinds[0] is TokenType.DOT and kinds[2] is TokenType.L_PAREN
 
 
 def _beginning(
-    spark: SparkSession, tokens: list[Token], place: int, has_short: bool
+    spark: SparkSession, tokens: list[Token], index: int, has_short: bool
 ) -> Token | None:
     """Return where the name of a function of ours begins, None for one of others."""
-    if place < 2 or tokens[place - 1].token_type is not TokenType.DOT:
-        return tokens[place] if has_short else None
-    catalog = tokens[place - 2]
-    is_first = place < 3 or tokens[place - 3].token_type is not TokenType.DOT
+    if index < 2 or tokens[index - 1].token_type is not TokenType.DOT:
+        return tokens[index] if has_short else None
+    catalog = tokens[index - 2]
+    is_first = index < 3 or tokens[index - 3].token_type is not TokenType.DOT
     return catalog if is_first and is_ours(spark, catalog.text) else None
 
 
@@ -164,11 +164,11 @@ def _check(name: str) -> None:
 
 def _registered(spark: SparkSession, name: str) -> str:
     if name == _BUCKET:
-        made = arrow_udf(_bucket, s.IntegerType())  # type: ignore[call-overload]
+        function = arrow_udf(_bucket, s.IntegerType())  # type: ignore[call-overload]
     else:
         transform, kind = _OF_TIME[name]
-        made = arrow_udf(_of_time(transform), kind)  # type: ignore[call-overload]
-    spark.udf.register(f"{_PREFIX}{name}", made)
+        function = arrow_udf(_of_time(transform), kind)  # type: ignore[call-overload]
+    spark.udf.register(f"{_PREFIX}{name}", function)
     return f"{_PREFIX}{name}"
 
 
@@ -192,16 +192,16 @@ def _truncate(spark: SparkSession, argument: str, type_of: TypeOf) -> str:
 
 def _truncated(kind: s.DataType) -> Callable[[pa.Array, pa.Array], pa.Array]:
     def apply(widths: pa.Array, values: pa.Array) -> pa.Array:
-        given = from_arrow_type(values.type)
-        if given != kind:
+        actual = from_arrow_type(values.type)
+        if actual != kind:
             raise InvalidInputError(
-                f"truncate(w, x): x is {given.simpleString()} and not {kind.simpleString()}, as a "
-                f"column of its name: say truncate(w, CAST(x AS {given.simpleString()}))"
+                f"truncate(w, x): x is {actual.simpleString()} and not {kind.simpleString()}, as a "
+                f"column of its name: say truncate(w, CAST(x AS {actual.simpleString()}))"
             )
         if not len(values):
             return values
-        found = _transformed(TruncateTransform(_one_number("truncate", widths)), values)
-        return found if found.type == values.type else found.cast(values.type)
+        truncated = _transformed(TruncateTransform(_one_number("truncate", widths)), values)
+        return truncated if truncated.type == values.type else truncated.cast(values.type)
 
     return apply
 
@@ -212,11 +212,11 @@ def _bucket(buckets: pa.Array, values: pa.Array) -> pa.Array:
     return _transformed(BucketTransform(_one_number("bucket", buckets)), values)
 
 
-def _one_number(name: str, given: pa.Array) -> int:
-    found = pc.unique(given).to_pylist()
-    if len(found) > 1 or not isinstance(found[0], int) or found[0] < 1:
-        raise InvalidInputError(f"{name}(n, x): n is one whole number above 0, not {found[:3]}")
-    return found[0]
+def _one_number(name: str, values: pa.Array) -> int:
+    numbers = pc.unique(values).to_pylist()
+    if len(numbers) > 1 or not isinstance(numbers[0], int) or numbers[0] < 1:
+        raise InvalidInputError(f"{name}(n, x): n is one whole number above 0, not {numbers[:3]}")
+    return numbers[0]
 
 
 def _of_time(transform: Transform) -> Callable[[pa.Array], pa.Array]:
@@ -228,9 +228,11 @@ def _of_time(transform: Transform) -> Callable[[pa.Array], pa.Array]:
 
 def _transformed(transform: Transform, values: pa.Array) -> pa.Array:
     kind = iceberg_type(values.type)
-    wanted = to_arrow_type(kind)
+    arrow_type = to_arrow_type(kind)
     plain = with_offsets(values)
-    return apply_transform(transform, kind, plain if plain.type == wanted else plain.cast(wanted))
+    return apply_transform(
+        transform, kind, plain if plain.type == arrow_type else plain.cast(arrow_type)
+    )
 
 
 def _installed() -> str:

@@ -57,23 +57,28 @@ def hidden_columns(
     *,
     has_lineage: bool,
     case_sensitive: bool,
-    beside: Callable[[], Collection[str]] = frozenset,
+    other_columns: Callable[[], Collection[str]] = frozenset,
 ) -> tuple[str, ...]:
     """Return the metadata columns of a table that a query names.
 
-    `columns` are its own, `beside` gives those of the other tables that the same SELECT reads.
+    `columns` are its own. `other_columns` returns the columns of the other tables that the same
+    SELECT reads.
     """
 
     def fold(name: str) -> str:
         return name if case_sensitive else name.lower()
 
-    known = HIDDEN if has_lineage else [one for one in HIDDEN if one not in LINEAGE_NAMES]
+    candidates = (
+        HIDDEN if has_lineage else [column for column in HIDDEN if column not in LINEAGE_NAMES]
+    )
     own = set(map(fold, columns))
-    names = [one for one in known if one in tree.identifiers and fold(one) not in own]
+    names = [
+        column for column in candidates if column in tree.identifiers and fold(column) not in own
+    ]
     select = select_of(reference) if names else None
     if select is None or tree.uses_every_name(select):
         return ()
-    use = _Use(tree.root, select, _qualifiers(reference), beside)
+    use = _Use(tree.root, select, _qualifiers(reference), other_columns)
     return tuple(name for name in names if use.is_named(name))
 
 
@@ -84,7 +89,7 @@ class _Use:
     root: Node
     select: Node
     qualifiers: tuple[tuple[str, ...], ...]
-    beside: Callable[[], Collection[str]]
+    other_columns: Callable[[], Collection[str]]
 
     def is_named(self, name: str) -> bool:
         plain = elsewhere = False
@@ -98,12 +103,13 @@ class _Use:
         if not plain or self._is_given(name):
             return False
         is_joined = self.select.args.get("joins") or self.select.args.get("laterals")
-        return not is_joined or not (elsewhere or name in self.beside())
+        return not is_joined or not (elsewhere or name in self.other_columns())
 
     def _is_qualified(self, path: list[str], name: str) -> bool:
         return any(
-            tuple(path[: len(each)]) == each and path[len(each) : len(each) + 1] == [name]
-            for each in self.qualifiers
+            tuple(path[: len(qualifier)]) == qualifier
+            and path[len(qualifier) : len(qualifier) + 1] == [name]
+            for qualifier in self.qualifiers
         )
 
     def _is_given(self, name: str) -> bool:
@@ -113,12 +119,12 @@ class _Use:
                 case exp.Alias(this=exp.Column() as column) if column.name == alias.alias:
                     continue
                 case exp.Alias():
-                    given = [alias.args["alias"]]
+                    aliases = [alias.args["alias"]]
                 case exp.Aliases():
-                    given = list(alias.expressions)
+                    aliases = list(alias.expressions)
                 case _:
-                    given = list(alias.args.get("columns") or ())
-            if any(_folded(one) == name for one in given):
+                    aliases = list(alias.args.get("columns") or ())
+            if any(_folded(part) == name for part in aliases):
                 return True
         return False
 
@@ -131,7 +137,7 @@ def _qualifiers(reference: TableReference) -> tuple[tuple[str, ...], ...]:
     if reference.alias is not None:
         return ((reference.alias.lower(),),)
     parts = tuple(part.lower() for part in reference.parts)
-    return tuple(parts[at:] for at in range(len(parts)))
+    return tuple(parts[start:] for start in range(len(parts)))
 
 
 def _is_below(node: Node, select: Node) -> bool:
@@ -142,11 +148,11 @@ def _is_below(node: Node, select: Node) -> bool:
 
 
 def stars_without(
-    text: str, found: Sequence[TableReference], hidden: Sequence[Hidden], dialect: Dialect
+    text: str, references: Sequence[TableReference], hidden: Sequence[Hidden], dialect: Dialect
 ) -> tuple[Edit, ...]:
     """Return what keeps metadata columns of tables out of the stars of a query.
 
-    `found` are all tables that the query names, in the order of the text. Raises
+    `references` are all tables that the query names, in the order of the text. Raises
     InvalidInputError where it can't be told which tables a star is of.
     """
     if not hidden or "*" not in text:
@@ -155,21 +161,23 @@ def stars_without(
     marked = _marked(text, stars)
     tree = parse_query(marked, dialect)
     again = table_references(tree, marked, dialect)
-    columns = {one.name: one for one in tree.find_all(exp.Column) if one.name.startswith(_STAR)}
-    if len(again) != len(found) or len(columns) != len(stars) or tree.find(exp.Star):
+    columns = {node.name: node for node in tree.find_all(exp.Column) if node.name.startswith(_STAR)}
+    if len(again) != len(references) or len(columns) != len(stars) or tree.find(exp.Star):
         raise InvalidInputError(
             "A star (*) beside metadata columns such as _file can't be understood in this query: "
             "name the columns instead"
         )
-    places = {one.start: place for place, one in enumerate(found)}
-    tables = [(again[places[one.reference.start]], one.texts) for one in hidden]
+    numbers = {reference.start: n for n, reference in enumerate(references)}
+    tables = [(again[numbers[table.reference.start]], table.texts) for table in hidden]
     edits = []
     for number, star in enumerate(stars):
         left_out = list(_taken(columns[f"{_STAR}{number}"], tables))
         if left_out:
             names = ", ".join(left_out)
-            at, has_except = star.inside or star.end, star.inside is not None
-            edits.append(Edit(at, at, f"{names}, " if has_except else f" EXCEPT ({names})"))
+            position, has_except = star.inside or star.end, star.inside is not None
+            edits.append(
+                Edit(position, position, f"{names}, " if has_except else f" EXCEPT ({names})")
+            )
     return tuple(edits)
 
 
@@ -201,12 +209,12 @@ class _Star:
 def _stars(text: str, dialect: Dialect) -> Iterator[_Star]:
     """Yield the stars that stand for columns, and not for a product."""
     tokens = tokenize(text, grammar(dialect))
-    for at, token in enumerate(tokens[1:], start=1):
-        before = tokens[at - 1]
+    for index, token in enumerate(tokens[1:], start=1):
+        before = tokens[index - 1]
         if token.token_type is not TokenType.STAR or before.token_type is TokenType.IDENTIFIER:
             continue
         if before.text.upper() in _BEFORE_A_STAR or before.token_type is TokenType.HINT:
-            yield _star(token, tokens[at + 1 :])
+            yield _star(token, tokens[index + 1 :])
 
 
 def _star(token: Token, after: Sequence[Token]) -> _Star:
@@ -215,14 +223,14 @@ def _star(token: Token, after: Sequence[Token]) -> _Star:
         return _Star(start, end)
     if len(after) > 2 and after[2].text.upper() in ("SELECT", "WITH", "FROM", "VALUES", "("):
         return _Star(start, end)  # the other side of a set operation
-    close = next((one for one in after if one.token_type is TokenType.R_PAREN), after[-1])
+    close = next((other for other in after if other.token_type is TokenType.R_PAREN), after[-1])
     return _Star(start, end, after[1].end + 1, close.end + 1)
 
 
 def _marked(text: str, stars: Sequence[_Star]) -> str:
     """Return a text with a column of its own for each star."""
-    pieces, at = [], 0
+    pieces, position = [], 0
     for number, star in enumerate(stars):
-        pieces += [text[at : star.start], f"{_STAR}{number}"]
-        at = star.clause_end or star.end
-    return "".join([*pieces, text[at:]])
+        pieces += [text[position : star.start], f"{_STAR}{number}"]
+        position = star.clause_end or star.end
+    return "".join([*pieces, text[position:]])

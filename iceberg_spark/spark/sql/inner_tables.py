@@ -39,8 +39,8 @@ def seen_around(
     for text in expressions:
         naming = _naming(spark, text, around)
         needed |= naming.needed() if naming is not None else set()
-    wholes = {one.whole for one in relations}
-    return Around(around.relations, frozenset(needed & wholes))
+    full_names = {relation.full_name for relation in relations}
+    return Around(around.relations, frozenset(needed & full_names))
 
 
 @contextmanager
@@ -77,25 +77,25 @@ def _replaced(
         if naming is None:
             return text
         edits = naming.own_names().edits
-        whole = f"{_BEFORE}{text}"
-        return edited(whole, len(_BEFORE), len(whole), sorted(edits))
+        statement = f"{_BEFORE}{text}"
+        return edited(statement, len(_BEFORE), len(statement), sorted(edits))
     query = plan_query(spark, f"{before}{text}", around=around, seen=seen)
-    pieces, at = [], len(before)
+    pieces, position = [], len(before)
     for part in query.parts:
         if isinstance(part, SparksTable):
             continue
-        one = part.reference
+        reference = part.reference
         view = f"iceberg_spark_{uuid.uuid4().hex}"
         frame_of(part.rows(spark), spark).createOrReplaceTempView(view)
         views.callback(spark.catalog.dropTempView, view)
         pieces += [
-            query.between(at, one.start),
+            query.between(position, reference.start),
             view,
-            query.between(one.end, one.alias_at),
-            query.alias(one),
+            query.between(reference.end, reference.alias_at),
+            query.alias(reference),
         ]
-        at = one.alias_at
-    return "".join([*pieces, query.between(at, len(query.text))])
+        position = reference.alias_at
+    return "".join([*pieces, query.between(position, len(query.text))])
 
 
 def _has_subquery(text: str) -> bool:
@@ -111,6 +111,7 @@ def _naming(spark: SparkSession, text: str, around: Around) -> Naming | None:
         return None
     parsed = ParsedQuery.of(f"{_BEFORE}{text}", dialect)
     relation_of = partial(named_relation, spark, fold=fold)
-    inside = [relation_of(one) for one in parsed.references]
-    wholes = [one.whole for one in (*inside, *around.relations) if one.is_ours]
-    return Naming(parsed, relation_of, around, fold, wholes)
+    inside = [relation_of(reference) for reference in parsed.references]
+    relations = (*inside, *around.relations)
+    full_names = [relation.full_name for relation in relations if relation.is_ours]
+    return Naming(parsed, relation_of, around, fold, full_names)

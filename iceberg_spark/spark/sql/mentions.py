@@ -58,10 +58,10 @@ def _is_place(token: Token) -> bool:
 
 def _names(text: str, tokens: list[Token]) -> Iterator[str]:
     """Yield the first parts of names with dots, and what stands where a catalog may."""
-    for place, token in enumerate(tokens):
-        is_inner = place > 0 and _is_dot(tokens, place - 1)
-        has_dots = _is_dot(tokens, place + 1)
-        before = tokens[place - 1].text.upper() if place > 0 else ""
+    for index, token in enumerate(tokens):
+        is_inner = index > 0 and _is_dot(tokens, index - 1)
+        has_dots = _is_dot(tokens, index + 1)
+        before = tokens[index - 1].text.upper() if index > 0 else ""
         if token.token_type is TokenType.STRING:
             if before == "CATALOG":  # SET CATALOG 'prod'
                 yield token.text
@@ -70,5 +70,5 @@ def _names(text: str, tokens: list[Token]) -> Iterator[str]:
             yield token.text if is_quoted else text[token.start : token.end + 1]
 
 
-def _is_dot(tokens: list[Token], place: int) -> bool:
-    return place < len(tokens) and tokens[place].token_type is TokenType.DOT
+def _is_dot(tokens: list[Token], index: int) -> bool:
+    return index < len(tokens) and tokens[index].token_type is TokenType.DOT

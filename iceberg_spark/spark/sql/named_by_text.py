@@ -34,15 +34,15 @@ def with_given_names(spark: SparkSession, text: str, args: Args) -> tuple[str, A
     try:
         tokens = script_tokens(text, dialect)
         clauses = list(_clauses(text, tokens, dialect))
-        values = _Values(args, [one.start for one in tokens if is_marker(one)])
-        names = [_name(spark, one, values.within(one), dialect) for one in clauses]
+        values = _Values(args, [token.start for token in tokens if is_marker(token)])
+        names = [_name(spark, clause, values.within(clause), dialect) for clause in clauses]
     except (IcebergError, PySparkException):
         return text, args
-    pieces, at = [], 0
+    pieces, position = [], 0
     for clause, name in zip(clauses, names, strict=True):
-        pieces += [text[at : clause.start], name]
-        at = clause.end
-    named = "".join([*pieces, text[at:]])
+        pieces += [text[position : clause.start], name]
+        position = clause.end
+    named = "".join([*pieces, text[position:]])
     return (named, values.left(clauses)) if names and mentions_ours(spark, named) else (text, args)
 
 
@@ -67,7 +67,7 @@ class _Values:
         if not self.args or isinstance(self.args, Mapping):
             return self.args
         pairs = zip(self.markers, self.args, strict=False)
-        return [value for at, value in pairs if clause.start < at < clause.end]
+        return [value for position, value in pairs if clause.start < position < clause.end]
 
     def left(self, clauses: Sequence[_Clause]) -> Args:
         """Return the values of what stands in none of the clauses."""
@@ -75,15 +75,17 @@ class _Values:
             return self.args
         pairs = zip(self.markers, self.args, strict=False)
         return [
-            value for at, value in pairs if not any(one.start < at < one.end for one in clauses)
+            value
+            for position, value in pairs
+            if not any(clause.start < position < clause.end for clause in clauses)
         ]
 
 
 def _clauses(text: str, tokens: list[Token], dialect: Dialect) -> Iterator[_Clause]:
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.text.upper() != _WORD or token.token_type in _QUOTED:
             continue
-        cursor = Cursor(text, tokens[place + 1 :], dialect)
+        cursor = Cursor(text, tokens[index + 1 :], dialect)
         if cursor.sees_open():
             inner = cursor.brackets()
             yield _Clause(token.start, cursor.end, inner)
@@ -92,13 +94,13 @@ def _clauses(text: str, tokens: list[Token], dialect: Dialect) -> Iterator[_Clau
 def _name(spark: SparkSession, clause: _Clause, args: Args, dialect: Dialect) -> str:
     """Return the name that an expression says, its parts in backticks. Raises InvalidInputError."""
     probe = clause.inner.fresh()
-    said: object = probe.string() if probe.sees_string() else None
-    if said is None or not probe.at_end:
-        asked = f"SELECT {clause.inner.fresh().rest()} AS name"
-        said = run_sql(spark, asked, args).toArrow().column(0)[0].as_py()
-    if not isinstance(said, str):
-        raise InvalidInputError(f"{_WORD}(...) needs a text, not {said!r}")
-    parts = Cursor(said, tokens_of(said, dialect), dialect)
+    text: object = probe.string() if probe.sees_string() else None
+    if text is None or not probe.at_end:
+        query = f"SELECT {clause.inner.fresh().rest()} AS name"
+        text = run_sql(spark, query, args).toArrow().column(0)[0].as_py()
+    if not isinstance(text, str):
+        raise InvalidInputError(f"{_WORD}(...) needs a text, not {text!r}")
+    parts = Cursor(text, tokens_of(text, dialect), dialect)
     name = parts.name()
     parts.done()
     return ".".join(map(quoted, name))

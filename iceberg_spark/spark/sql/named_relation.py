@@ -35,11 +35,11 @@ def relation_of_ours(
     spark: SparkSession, reference: TableReference, schema: Schema, fold: Fold
 ) -> Relation:
     """Return a table or view of ours as a query reads it."""
-    whole = () if reference.alias is not None else whole_name(spark, reference.parts)
-    return relation_of_schema(whole, reference.alias or reference.parts[-1], schema, fold)
+    full_name = () if reference.alias is not None else whole_name(spark, reference.parts)
+    return relation_of_schema(full_name, reference.alias or reference.parts[-1], schema, fold)
 
 
-def relation_of_schema(whole: Name, own: str, schema: Schema, fold: Fold) -> Relation:
+def relation_of_schema(full_name: Name, own: str, schema: Schema, fold: Fold) -> Relation:
     """Return a table of ours that is called `own`, with its metadata columns."""
 
     def columns() -> Columns:
@@ -47,13 +47,15 @@ def relation_of_schema(whole: Name, own: str, schema: Schema, fold: Fold) -> Rel
         hidden = dict.fromkeys(METADATA_COLUMN_NAMES, False)
         return {fold(name): is_struct for name, is_struct in {**hidden, **named}.items()}
 
-    return Relation(fold(own), tuple(map(fold, whole)), True, columns)
+    return Relation(fold(own), tuple(map(fold, full_name)), True, columns)
 
 
-def relation_of_frame(whole: Name, own: str, frame: DataFrame, fold: Fold) -> Relation:
+def relation_of_frame(full_name: Name, own: str, frame: DataFrame, fold: Fold) -> Relation:
     """Return a frame that stands for a table, a view or a query, and is called `own`."""
-    known = whole if len(whole) > 1 else ()
-    return Relation(fold(own), tuple(map(fold, known)), True, lambda: _columns(frame.schema, fold))
+    qualifier = full_name if len(full_name) > 1 else ()
+    return Relation(
+        fold(own), tuple(map(fold, qualifier)), True, lambda: _columns(frame.schema, fold)
+    )
 
 
 def named_relation(spark: SparkSession, reference: TableReference, fold: Fold) -> Relation:
@@ -62,14 +64,14 @@ def named_relation(spark: SparkSession, reference: TableReference, fold: Fold) -
     Of a table of ours the columns aren't looked up.
     """
     if reference.alias is not None:
-        whole: Name = ()
+        full_name: Name = ()
         own = fold(reference.alias)
     else:
-        whole = tuple(map(fold, _possible_name(spark, reference.parts)))
+        full_name = tuple(map(fold, _possible_name(spark, reference.parts)))
         own = fold(reference.parts[-1])
     parts = whole_name(spark, reference.parts)
     if is_iceberg_table(spark, parts):
-        return Relation(own, whole, True)
+        return Relation(own, full_name, True)
 
     @cache
     def columns() -> Columns | None:
@@ -78,18 +80,26 @@ def named_relation(spark: SparkSession, reference: TableReference, fold: Fold) -
         except PySparkException:  # what is wrong with it the query will say
             return None
 
-    return Relation(own, whole, False, columns)
+    return Relation(own, full_name, False, columns)
 
 
 def _columns(kind: SparksStruct, fold: Fold) -> Columns:
-    return {fold(one.name): isinstance(one.dataType, SparksStruct) for one in kind.fields}
+    return {fold(field.name): isinstance(field.dataType, SparksStruct) for field in kind.fields}
 
 
 def _possible_name(spark: SparkSession, parts: Name) -> Name:
     """Return the whole name of a table; of a temporary view the one that a table would have."""
-    whole = whole_name(spark, parts)
-    if len(whole) > 2 or is_iceberg_table(spark, whole) or current_namespace(spark) is not None:
-        return whole
+    full_name = whole_name(spark, parts)
+    if (
+        len(full_name) > 2
+        or is_iceberg_table(spark, full_name)
+        or current_namespace(spark) is not None
+    ):
+        return full_name
     with original_methods():
         catalog = spark.catalog.currentCatalog()
-        return (catalog, *((spark.catalog.currentDatabase(),) if len(whole) == 1 else ()), *whole)
+        return (
+            catalog,
+            *((spark.catalog.currentDatabase(),) if len(full_name) == 1 else ()),
+            *full_name,
+        )

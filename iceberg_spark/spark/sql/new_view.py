@@ -45,8 +45,8 @@ def analysed_view(
     _refuse_temporary_functions(spark, text)
     names = tuple(frame.columns)
     columns = [
-        StructField(f"_{place}", field.dataType, field.nullable, field.metadata)
-        for place, field in enumerate(frame.schema.fields)
+        StructField(f"_{index}", field.dataType, field.nullable, field.metadata)
+        for index, field in enumerate(frame.schema.fields)
     ]  # the query may name two columns alike
     return AnalysedView(names, from_spark(StructType(columns)), spark.version)
 
@@ -57,10 +57,10 @@ def _refuse_temporary_functions(spark: SparkSession, text: str) -> None:
     called = {node.name for node in root.find_all(exp.Anonymous)}
     for name in sorted(called):
         try:
-            found = spark.catalog.getFunction(name)
+            function = spark.catalog.getFunction(name)
         except PySparkException:  # one of a catalog
             continue
-        if found.isTemporary and not (found.className or "").startswith(OWN_FUNCTIONS):
+        if function.isTemporary and not (function.className or "").startswith(OWN_FUNCTIONS):
             raise InvalidInputError(
                 f"The view's text calls {name}(), a temporary function, which other sessions do "
                 "not have"

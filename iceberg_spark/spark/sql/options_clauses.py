@@ -39,11 +39,11 @@ class OptionsClause:
     def options(self) -> tuple[tuple[str, str], ...]:
         """Keys and values. Raises InvalidInputError for what are none."""
         inside = range(self.start + len(_WORD), self.end)
-        tokens = [one for one in tokens_of(self.text, self.dialect) if one.start in inside]
+        tokens = [token for token in tokens_of(self.text, self.dialect) if token.start in inside]
         cursor = Cursor(self.text, tokens, self.dialect)
-        found = read_properties(cursor, _without_suffix)
+        properties = read_properties(cursor, _without_suffix)
         cursor.done()
-        return tuple(found.items())
+        return tuple(properties.items())
 
 
 def options_clauses(text: str, dialect: Dialect) -> tuple[OptionsClause, ...]:
@@ -51,30 +51,32 @@ def options_clauses(text: str, dialect: Dialect) -> tuple[OptionsClause, ...]:
     if _WORD not in text.upper():
         return ()
     tokens = tokenize(text, grammar(dialect))
-    found = []
-    for place, token in enumerate(tokens[1:-1], 1):
+    clauses = []
+    for index, token in enumerate(tokens[1:-1], 1):
         is_with = token.token_type is TokenType.WITH
-        if is_with and _may_end_table(tokens[place - 1]) and _begins_options(tokens, place + 1):
-            end = _closing(tokens, place + 1)
+        if is_with and _may_end_table(tokens[index - 1]) and _begins_options(tokens, index + 1):
+            end = _closing(tokens, index + 1)
             if end is not None:
-                found.append(OptionsClause(token.start, end, text, dialect))
-    return tuple(found)
+                clauses.append(OptionsClause(token.start, end, text, dialect))
+    return tuple(clauses)
 
 
 def without_clauses(text: str, clauses: Sequence[OptionsClause]) -> str:
     """Return a text with spaces for its clauses, so that every other sign stays in its place."""
-    for one in clauses:
-        text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
+    for clause in clauses:
+        text = text[: clause.start] + " " * (clause.end - clause.start) + text[clause.end :]
     return text
 
 
 def clause_behind(
-    clauses: Sequence[OptionsClause], tokens: Sequence[Token], at: int
+    clauses: Sequence[OptionsClause], tokens: Sequence[Token], position: int
 ) -> OptionsClause | None:
     """Return the clause that comes next in a text; `tokens` are those that are no clause's."""
-    for one in clauses:
-        if one.start >= at and not any(at <= token.start < one.start for token in tokens):
-            return one
+    for clause in clauses:
+        if clause.start >= position and not any(
+            position <= token.start < clause.start for token in tokens
+        ):
+            return clause
     return None
 
 
@@ -90,11 +92,11 @@ def _may_end_table(token: Token) -> bool:
     return token.text.isidentifier() and token.text.upper() not in _NO_TABLE
 
 
-def _begins_options(tokens: Sequence[Token], place: int) -> bool:
+def _begins_options(tokens: Sequence[Token], index: int) -> bool:
     """Return whether a bracket begins with a key and its value (Spark's grammar: property)."""
-    if tokens[place].token_type is not TokenType.L_PAREN:
+    if tokens[index].token_type is not TokenType.L_PAREN:
         return False
-    for before, token in zip(tokens[place:], tokens[place + 1 :], strict=False):
+    for before, token in zip(tokens[index:], tokens[index + 1 :], strict=False):
         is_part = token.text.isidentifier() or token.token_type is TokenType.IDENTIFIER
         is_first = before.token_type is TokenType.L_PAREN
         if is_first and token.token_type is TokenType.STRING:
@@ -107,9 +109,9 @@ def _begins_options(tokens: Sequence[Token], place: int) -> bool:
     return False
 
 
-def _closing(tokens: Sequence[Token], place: int) -> int | None:
+def _closing(tokens: Sequence[Token], index: int) -> int | None:
     depth = 0
-    for token in tokens[place:]:
+    for token in tokens[index:]:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if depth == 0:
             return token.end + 1

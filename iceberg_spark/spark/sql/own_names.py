@@ -31,17 +31,17 @@ class Around:
 
     def concerns(self, text: str, dialect: Dialect, fold: Callable[[str], str]) -> bool:
         """Return whether names in an expression may be of these."""
-        wholes = [one.whole for one in self.relations if one.whole]
-        if not wholes or "." not in text:
+        full_names = [relation.full_name for relation in self.relations if relation.full_name]
+        if not full_names or "." not in text:
             return False
-        own = {whole[-1] for whole in self.renamed}
+        own = {full_name[-1] for full_name in self.renamed}
         every = [tuple(map(fold, path.parts)) for path in paths(text, dialect)]
-        return any(one[0] in own or _size(wholes, one) for one in every)
+        return any(name[0] in own or _size(full_names, name) for name in every)
 
-    def name(self, place: int, own: str) -> str:
+    def name(self, index: int, own: str) -> str:
         """Return what a relation is called, which would be called `own`."""
-        whole = self.relations[place].whole
-        return other_name(whole) if whole in self.renamed else own
+        full_name = self.relations[index].full_name
+        return other_name(full_name) if full_name in self.renamed else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,56 +52,60 @@ class OwnNames:
     names: Mapping[int, str] = field(default_factory=dict)
 
 
-def other_name(whole: Name) -> str:
+def other_name(full_name: Name) -> str:
     """Return the name of a table that can't be called by the last part of its own."""
-    return ".".join(whole)
+    return ".".join(full_name)
 
 
 @dataclass(frozen=True)
 class Naming:
     """What one text makes of names. `relation_of` says what a named table of it is.
 
-    `wholes` are the whole names of tables of ours that columns may stand behind, folded: without
-    any there is nothing to do.
+    `full_names` are the folded full names of Iceberg tables that may qualify columns. Without any
+    there is nothing to do.
     """
 
     parsed: ParsedQuery
     relation_of: Callable[[TableReference], Relation]
     around: Around
     fold: Callable[[str], str]
-    wholes: Sequence[Name]
+    full_names: Sequence[Name]
 
     def own_names(self) -> OwnNames:
         """Return the edits. Raises InvalidInputError where it can't be told whose a column is."""
-        if not self._paths or not (self._behind_wholes or self.around.renamed):
+        if not self._paths or not (self._qualified_paths or self.around.renamed):
             return OwnNames()
         renamed = self.around.renamed | self.needed()
         edits = []
         for path in self._paths:
-            size = _size(self.wholes, path.parts)
+            size = _size(self.full_names, path.parts)
             if size:
-                edits += self._whole(path, size, renamed)
-            elif any(path.parts[0] == whole[-1] for whole in renamed):
-                edits += self._short(path, renamed)
+                edits += self._full_name_edits(path, size, renamed)
+            elif any(path.parts[0] == full_name[-1] for full_name in renamed):
+                edits += self._short_name_edits(path, renamed)
         named = self.parsed.references if renamed else ()
-        tables = ((one.start, self.relation_of(one)) for one in named)
-        names = {at: other_name(one.whole) for at, one in tables if one.whole in renamed}
+        tables = ((reference.start, self.relation_of(reference)) for reference in named)
+        names = {
+            start: other_name(table.full_name)
+            for start, table in tables
+            if table.full_name in renamed
+        }
         return OwnNames(tuple(edits), names)
 
     def needed(self) -> frozenset[Name]:
         """Return the whole names of tables whose own names would mean something else as well."""
-        found = set()
-        for path, size in self._behind_wholes:
-            one = self._table(path, size)
-            if one is not None and one.is_ours and self._is_unclear(path, one):
-                found.add(one.whole)
-        return frozenset(found)
+        full_names = set()
+        for path, size in self._qualified_paths:
+            table = self._table(path, size)
+            if table is not None and table.is_ours and self._is_unclear(path, table):
+                full_names.add(table.full_name)
+        return frozenset(full_names)
 
     @cached_property
     def _paths(self) -> list[Path]:
-        if not (self.wholes or self.around.renamed) or "." not in self.parsed.text:
+        if not (self.full_names or self.around.renamed) or "." not in self.parsed.text:
             return []
-        inside = [(one.start, one.name_end) for one in self.parsed.references]
+        inside = [(reference.start, reference.name_end) for reference in self.parsed.references]
         return [
             Path(tuple(map(self.fold, path.parts)), path.starts, path.ends)
             for path in paths(self.parsed.text, self.parsed.dialect)
@@ -109,14 +113,16 @@ class Naming:
         ]
 
     @cached_property
-    def _behind_wholes(self) -> list[tuple[Path, int]]:
-        sized = ((path, _size(self.wholes, path.parts)) for path in self._paths)
+    def _qualified_paths(self) -> list[tuple[Path, int]]:
+        sized = ((path, _size(self.full_names, path.parts)) for path in self._paths)
         return [(path, size) for path, size in sized if size]
 
     @cached_property
     def _levels(self) -> Levels:
         parsed = self.parsed
-        tables = {id(one.node): self.relation_of(one) for one in parsed.references}
+        tables = {
+            id(reference.node): self.relation_of(reference) for reference in parsed.references
+        }
         return Levels.of(parsed.tree.root, tables, self.around.relations, self.fold)
 
     def _seen(self, path: Path) -> list[Level]:
@@ -128,60 +134,69 @@ class Naming:
         """Return the table behind whose name a column stands, None for none that it can see."""
         name = path.parts[:size]
         for level in self._seen(path):
-            found = {one.whole: one for one in level if one.whole and one.whole[-size:] == name}
-            if len(found) > 1:
-                raise self._unsure(path, found.values())
-            for one in found.values():
-                return one
+            tables = {
+                relation.full_name: relation
+                for relation in level
+                if relation.full_name and relation.full_name[-size:] == name
+            }
+            if len(tables) > 1:
+                raise self._unsure(path, tables.values())
+            for relation in tables.values():
+                return relation
         return None
 
     def _is_unclear(self, path: Path, table: Relation) -> bool:
         """Return whether the table's own name could be something else where the path stands."""
         innermost = self._seen(path)[0]
-        if all(one.whole != table.whole for one in innermost):
+        if all(relation.full_name != table.full_name for relation in innermost):
             return True  # a struct between may be called so, whatever the relations are
-        return any(one.own == table.own and one.whole != table.whole for one in innermost)
+        return any(
+            relation.own == table.own and relation.full_name != table.full_name
+            for relation in innermost
+        )
 
-    def _whole(self, path: Path, size: int, renamed: frozenset[Name]) -> list[Edit]:
+    def _full_name_edits(self, path: Path, size: int, renamed: frozenset[Name]) -> list[Edit]:
         table = self._table(path, size)
         if table is None:  # of a union's first member, if it is a table's at all
             own = path.parts[size - 1]
-            is_clear = sum(one.own == own for one in self._levels.every) < 2
+            is_clear = sum(relation.own == own for relation in self._levels.every) < 2
             return [path.cut_before(size)] if is_clear and not renamed else []
         if not table.is_ours:
             return []
         for level in self._seen(path):
-            if any(one.whole == table.whole for one in level):
+            if any(relation.full_name == table.full_name for relation in level):
                 break
-            if any(_may_be_of(one, path) for one in level):
+            if any(_may_be_of(relation, path) for relation in level):
                 raise self._unsure(path, (table,))
-        if table.whole in renamed:
-            return [path.behind(size, other_name(table.whole))]
+        if table.full_name in renamed:
+            return [path.behind(size, other_name(table.full_name))]
         return [path.cut_before(size)]
 
-    def _short(self, path: Path, renamed: frozenset[Name]) -> list[Edit]:
+    def _short_name_edits(self, path: Path, renamed: frozenset[Name]) -> list[Edit]:
         """Return what makes `t.id` stand behind the table's new name, if it is that table's."""
         table = self._meant(path, renamed)
-        return [] if table is None else [path.behind(1, other_name(table.whole))]
+        return [] if table is None else [path.behind(1, other_name(table.full_name))]
 
     def _meant(self, path: Path, renamed: frozenset[Name]) -> Relation | None:
         """Return the table with a new name that a path is of, None for what keeps its name."""
         own, column = path.parts[:2]
         may_be_inner = False
         seen = self._seen(path)
-        for at, level in enumerate(seen):
-            holders = [one for one in level if one.own == own and _has(one, column)]
-            news = [one for one in holders if one.whole in renamed]
-            if news and (may_be_inner or len({one.whole for one in holders}) > 1):
+        for depth, level in enumerate(seen):
+            holders = [
+                relation for relation in level if relation.own == own and _has(relation, column)
+            ]
+            news = [relation for relation in holders if relation.full_name in renamed]
+            if news and (may_be_inner or len({relation.full_name for relation in holders}) > 1):
                 raise self._unsure(path, news)
             if news:
                 return news[0]
             if holders:
-                self._check_found(path, holders, seen[at + 1 :], renamed)
+                self._check_found(path, holders, seen[depth + 1 :], renamed)
                 return None
-            if any(one.has(own) for one in level):
+            if any(relation.has(own) for relation in level):
                 return None
-            may_be_inner |= any(one.has(own) is None for one in level)
+            may_be_inner |= any(relation.has(own) is None for relation in level)
         return None
 
     def _check_found(
@@ -193,15 +208,15 @@ class Naming:
     ) -> None:
         """Refuse a path that may miss a column here and find another relation's further out."""
         own, column = path.parts[:2]
-        named = [one for level in beyond for one in level if one.own == own]
-        news = [one for one in named if one.whole in renamed]
-        is_known = any(one.has(column) or column == "*" for one in holders)
+        named = [relation for level in beyond for relation in level if relation.own == own]
+        news = [relation for relation in named if relation.full_name in renamed]
+        is_known = any(relation.has(column) or column == "*" for relation in holders)
         if news and len(news) < len(named) and not is_known:
             raise self._unsure(path, news)
 
     def _unsure(self, path: Path, tables: Iterable[Relation]) -> InvalidInputError:
         written = self.parsed.text[path.starts[0] : path.ends[-1]]
-        names = ", ".join(dict.fromkeys(other_name(one.whole) for one in tables))
+        names = ", ".join(dict.fromkeys(other_name(table.full_name) for table in tables))
         return InvalidInputError(
             f"{written}: it can't be told for certain whose column that is; give {names} an alias "
             "(AS x) and its columns that alias (x.column)"
@@ -212,10 +227,12 @@ def _has(relation: Relation, column: str) -> bool:
     return column == "*" or relation.has(column) is not False
 
 
-def _size(wholes: Sequence[Name], path: Name) -> int:
+def _size(full_names: Sequence[Name], path: Name) -> int:
     """Return how many names of a path are a table's of ours, 0 for a name of another kind."""
     sizes = range(len(path) - 1, 1, -1)
-    return next((n for n in sizes if any(one[-n:] == path[:n] for one in wholes)), 0)
+    return next(
+        (n for n in sizes if any(full_name[-n:] == path[:n] for full_name in full_names)), 0
+    )
 
 
 def _may_be_of(relation: Relation, path: Path) -> bool:

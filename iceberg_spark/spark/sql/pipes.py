@@ -16,56 +16,56 @@ _LISTS = frozenset({"SELECT", "EXTEND", "SET", "DROP", "AGGREGATE"})
 
 
 _OPEN, _CLOSE = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")")
-_ONE, _SELECT = Token(TokenType.NUMBER, "1"), Token(TokenType.SELECT, "SELECT")
+_NUMBER, _SELECT = Token(TokenType.NUMBER, "1"), Token(TokenType.SELECT, "SELECT")
 _COMMA, _FROM = Token(TokenType.COMMA, ","), Token(TokenType.FROM, "FROM")
-_BESIDE = [Token(TokenType.UNION, "UNION"), Token(TokenType.ALL, "ALL")]
-_ROWS = [_FROM, _OPEN, _SELECT, _ONE, _CLOSE]
+_UNION_ALL = [Token(TokenType.UNION, "UNION"), Token(TokenType.ALL, "ALL")]
+_ROWS = [_FROM, _OPEN, _SELECT, _NUMBER, _CLOSE]
 
 
 def without_pipes(tokens: Sequence[Token]) -> list[Token]:
     """Return the tokens of a query that names the tables of one with pipes, at the same places."""
     inner = _with_inner(tokens)
-    cuts = [at for at, token in _outermost(inner) if token.token_type is TokenType.PIPE_GT]
+    cuts = [index for index, token in _outermost(inner) if token.token_type is TokenType.PIPE_GT]
     if not cuts:
         return inner
     names = _names_end(inner)
-    made = [*inner[:names], _OPEN, *inner[names : cuts[0]], _CLOSE]
+    result = [*inner[:names], _OPEN, *inner[names : cuts[0]], _CLOSE]
     for begin, end in pairwise([*cuts, len(inner)]):
-        made += _beside(inner[begin + 1 : end])
-    return made
+        result += _as_union(inner[begin + 1 : end])
+    return result
 
 
 def _with_inner(tokens: Sequence[Token]) -> list[Token]:
     """Return tokens in whose brackets are no pipes."""
-    made: list[Token] = []
-    at = 0
-    while at < len(tokens):
-        made.append(tokens[at])
-        at += 1
-        if made[-1].token_type is TokenType.L_PAREN:
-            end = _closing(tokens, at)
-            made += without_pipes(tokens[at:end])
-            at = end
-    return made
+    result: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        result.append(tokens[index])
+        index += 1
+        if result[-1].token_type is TokenType.L_PAREN:
+            end = _closing(tokens, index)
+            result += without_pipes(tokens[index:end])
+            index = end
+    return result
 
 
-def _closing(tokens: Sequence[Token], at: int) -> int:
+def _closing(tokens: Sequence[Token], start: int) -> int:
     """Return where the bracket closes that was opened before a place."""
     depth = 1
-    for place in range(at, len(tokens)):
-        kind = tokens[place].token_type
+    for index in range(start, len(tokens)):
+        kind = tokens[index].token_type
         depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
         if depth == 0:
-            return place
+            return index
     return len(tokens)
 
 
 def _outermost(tokens: Sequence[Token]) -> Iterable[tuple[int, Token]]:
     depth = 0
-    for at, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         depth -= token.token_type is TokenType.R_PAREN
         if depth == 0:
-            yield at, token
+            yield index, token
         depth += token.token_type is TokenType.L_PAREN
 
 
@@ -73,28 +73,32 @@ def _names_end(tokens: Sequence[Token]) -> int:
     """Return where the query begins that stands behind a WITH clause."""
     if not tokens or tokens[0].token_type is not TokenType.WITH:
         return 0
-    found = list(_outermost(tokens))
-    for (_, word), (_, opened), (at, following) in zip(found, found[1:], found[3:], strict=False):
+    outermost = list(_outermost(tokens))
+    for (_, word), (_, opened), (index, following) in zip(
+        outermost, outermost[1:], outermost[3:], strict=False
+    ):
         is_text = word.token_type is TokenType.ALIAS and opened.token_type is TokenType.L_PAREN
         if is_text and following.token_type is not TokenType.COMMA:
-            return at
+            return index
     return 0
 
 
-def _beside(operator: list[Token]) -> list[Token]:
+def _as_union(operator: list[Token]) -> list[Token]:
     """Return what is read for an operator, behind the query that it is applied to."""
     word = operator[0].text.upper() if operator else ""
     if word in ("", "AS"):
         return []
     if word in _SETS:
         return operator
-    read = _list(operator[1:]) if word in _LISTS else [_ONE, *_ROWS, *operator]
-    return [*_BESIDE, _OPEN, _SELECT, *read, _CLOSE]
+    read = _list(operator[1:]) if word in _LISTS else [_NUMBER, *_ROWS, *operator]
+    return [*_UNION_ALL, _OPEN, _SELECT, *read, _CLOSE]
 
 
 def _list(tokens: list[Token]) -> list[Token]:
     """Return a list of expressions, those of a GROUP BY among them."""
-    groups = [at for at, one in _outermost(tokens) if one.token_type is TokenType.GROUP_BY]
+    groups = [
+        index for index, token in _outermost(tokens) if token.token_type is TokenType.GROUP_BY
+    ]
     if not groups:
         return tokens
     (split,) = groups

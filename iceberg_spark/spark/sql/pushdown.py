@@ -102,7 +102,7 @@ class QueryTree:
 
     def is_pivoted(self, select: Node) -> bool:
         """Return whether a SELECT turns rows of one of its tables into columns."""
-        return any(one is select for one in self.pivoted)
+        return any(other is select for other in self.pivoted)
 
 
 def needed_columns(
@@ -131,39 +131,50 @@ def conditions(
     select = select_of(reference)
     if select is None or reference.node.args.get("sample") or tree.is_pivoted(select):
         return Conditions()
-    found = _own_conjuncts(select, reference)
-    return _sorted_out(found, _scope(tree, select, reference, columns, case_sensitive))
+    conjuncts = _own_conjuncts(select, reference)
+    return _sorted_out(conjuncts, _scope(tree, select, reference, columns, case_sensitive))
 
 
 def _own_conjuncts(select: Node, reference: TableReference) -> list[Node]:
     """Return the conjuncts of WHERE and ON that hold for all that comes of a table's row."""
     joins = select.args.get("joins") or []
-    place = next((at for at, join in enumerate(joins) if join.this is reference.node), None)
-    found = [one for join in _decisive(joins, place) for one in _conjuncts(join.args.get("on"))]
-    if not _is_filled(joins, place) and not (place is not None and is_semi(joins[place])):
+    own_index = next(
+        (index for index, join in enumerate(joins) if join.this is reference.node), None
+    )
+    conjuncts = [
+        conjunct
+        for join in _decisive(joins, own_index)
+        for conjunct in _conjuncts(join.args.get("on"))
+    ]
+    if not _is_filled(joins, own_index) and not (
+        own_index is not None and is_semi(joins[own_index])
+    ):
         where = select.args.get("where")
-        found += _conjuncts(where and where.this)
-    return found
+        conjuncts += _conjuncts(where and where.this)
+    return conjuncts
 
 
-def _decisive(joins: list[Node], place: int | None) -> Iterator[Node]:
+def _decisive(joins: list[Node], own_index: int | None) -> Iterator[Node]:
     """Yield the joins whose ON every row of the table must meet to be in the result."""
-    own = None if place is None else joins[place]
+    own = None if own_index is None else joins[own_index]
     if own is not None and (is_semi(own) or _side(own) in ("", "LEFT")):
         yield own
-    if _is_filled(joins, place) or (own is not None and is_semi(own)):
+    if _is_filled(joins, own_index) or (own is not None and is_semi(own)):
         return
-    for later in joins[(-1 if place is None else place) + 1 :]:
+    for later in joins[(-1 if own_index is None else own_index) + 1 :]:
         if _kind(later) == "SEMI" or (not _side(later) and _kind(later) != "ANTI"):
             yield later
 
 
-def _is_filled(joins: list[Node], place: int | None) -> bool:
-    """Return whether an outer join may give the table's columns as nulls; `place` None is FROM."""
-    own = None if place is None else joins[place]
+def _is_filled(joins: list[Node], own_index: int | None) -> bool:
+    """Return whether an outer join may fill the table's columns with nulls.
+
+    `own_index` is the number of the table's own join; None for the table behind FROM.
+    """
+    own = None if own_index is None else joins[own_index]
     if own is not None and not is_semi(own) and _side(own) in ("LEFT", "FULL"):
         return True
-    later = joins[(-1 if place is None else place) + 1 :]
+    later = joins[(-1 if own_index is None else own_index) + 1 :]
     return any(_side(join) in ("RIGHT", "FULL") for join in later)
 
 
@@ -210,7 +221,7 @@ def _scope(
         qualifiers: tuple[tuple[str, ...], ...] = ((fold(reference.alias),),)
     else:
         parts = tuple(fold(part) for part in reference.parts)
-        qualifiers = tuple(parts[at:] for at in range(len(parts)))
+        qualifiers = tuple(parts[start:] for start in range(len(parts)))
     return _Scope(
         frozenset(fold(name) for name in columns),
         qualifiers,
@@ -220,16 +231,16 @@ def _scope(
     )
 
 
-def _sorted_out(found: Iterable[Node], scope: _Scope) -> Conditions:
+def _sorted_out(conjuncts: Iterable[Node], scope: _Scope) -> Conditions:
     taken, left_out = [], []
-    for one in found:
-        if one.find(exp.Query) is not None:
-            left_out.append(one.sql("spark"))
+    for conjunct in conjuncts:
+        if conjunct.find(exp.Query) is not None:
+            left_out.append(conjunct.sql("spark"))
             continue
-        mentioned = list(one.find_all(exp.Column))
+        mentioned = list(conjunct.find_all(exp.Column))
         own = [column for column in mentioned if scope.path(column) is not None]
         if own and len(own) == len(mentioned):
-            taken.append(Condition(_balanced(_unqualified(one, scope)), one.sql("spark")))
+            taken.append(Condition(_balanced(_unqualified(conjunct, scope)), conjunct.sql("spark")))
     return Conditions(tuple(taken), tuple(left_out))
 
 
@@ -240,7 +251,7 @@ def _balanced(node: Node) -> Node:
     terms = list(node.flatten())
     while len(terms) > 1:
         pairs = zip(terms[::2], terms[1::2], strict=False)
-        joined = [exp.Or(this=one, expression=other) for one, other in pairs]
+        joined = [exp.Or(this=left, expression=right) for left, right in pairs]
         terms = joined + terms[len(joined) * 2 :]
     return terms[0]
 
@@ -275,7 +286,7 @@ def _conjuncts(node: Node | None) -> list[Node]:
     inner = node.unnest()
     if not isinstance(inner, exp.And):
         return [inner]
-    return [one for child in inner.flatten() for one in _conjuncts(child)]
+    return [conjunct for child in inner.flatten() for conjunct in _conjuncts(child)]
 
 
 def _folded(name: str) -> str:
@@ -289,9 +300,9 @@ def _unqualified(node: Node, scope: _Scope) -> Node:
             return part
         path = scope.path(part) or ()
         first, *rest = [exp.to_identifier(name, quoted=True) for name in path]
-        made: Node = exp.Column(this=first)
-        for one in rest:
-            made = exp.Dot(this=made, expression=one)
-        return made
+        column: Node = exp.Column(this=first)
+        for field in rest:
+            column = exp.Dot(this=column, expression=field)
+        return column
 
     return node.copy().transform(changed)

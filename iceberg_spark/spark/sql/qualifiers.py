@@ -41,24 +41,24 @@ class Path:
 def paths(text: str, dialect: Dialect) -> Iterator[Path]:
     """Yield the names of several parts in a text, none of functions that are called."""
     tokens = tokens_of(text, dialect)
-    at = 0
-    while at < len(tokens):
-        found = _path(tokens, at)
-        at += max(2 * len(found) - 1, 1)
-        is_called = at < len(tokens) and tokens[at].token_type is TokenType.L_PAREN
-        if len(found) > 1 and not is_called:
+    index = 0
+    while index < len(tokens):
+        parts = _path(tokens, index)
+        index += max(2 * len(parts) - 1, 1)
+        is_called = index < len(tokens) and tokens[index].token_type is TokenType.L_PAREN
+        if len(parts) > 1 and not is_called:
             yield Path(
-                tuple(one.text for one in found),
-                tuple(one.start for one in found),
-                tuple(one.end + 1 for one in found),
+                tuple(part.text for part in parts),
+                tuple(part.start for part in parts),
+                tuple(part.end + 1 for part in parts),
             )
 
 
-def _path(tokens: Sequence[Token], at: int) -> list[Token]:
-    found = []
-    while at < len(tokens) and tokens[at].token_type is not TokenType.STRING:
-        found.append(tokens[at])
-        if at + 1 >= len(tokens) or tokens[at + 1].token_type is not TokenType.DOT:
-            return found
-        at += 2
-    return found
+def _path(tokens: Sequence[Token], index: int) -> list[Token]:
+    parts = []
+    while index < len(tokens) and tokens[index].token_type is not TokenType.STRING:
+        parts.append(tokens[index])
+        if index + 1 >= len(tokens) or tokens[index + 1].token_type is not TokenType.DOT:
+            return parts
+        index += 2
+    return parts

@@ -36,8 +36,8 @@ from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spark.sql.table_planner import (
-    AskedQuery,
     QueriedTable,
+    SessionQuery,
     TablePlanner,
     is_selector,
 )
@@ -112,35 +112,35 @@ class Query:
     @property
     def tables(self) -> tuple[QueriedTable, ...]:
         """The tables of ours that it reads, those of views in their places."""
-        found: list[QueriedTable] = []
+        tables: list[QueriedTable] = []
         for part in self.parts:
             match part:
                 case QueriedTable():
-                    found.append(part)
+                    tables.append(part)
                 case QueriedView():
-                    found += part.query.tables
+                    tables += part.query.tables
                 case SparksTable():
                     continue
-        return tuple(found)
+        return tuple(tables)
 
     def frame(
         self,
         spark: SparkSession,
         args: Args = None,
         before: str = "",
-        given: Mapping[str, DataFrame] | None = None,
+        named_frames: Mapping[str, DataFrame] | None = None,
     ) -> DataFrame:
         """Return the query's frame. `args` are the values of its parameters (`:name` or `?`).
 
-        `before` stands before it, like EXPLAIN; `given` are frames that it names.
+        `before` stands before it, like EXPLAIN; `named_frames` are frames that it names.
         """
         tables = self._rows(spark)
         frames = {
-            **(given or {}),
+            **(named_frames or {}),
             **{name: frame_of(rows, spark) for name, rows in tables.items()},
         }
         text = before + self._with_names(_escaped if frames else str, "{{{}}}".format)
-        for name in given or ():  # names that nothing else has
+        for name in named_frames or ():  # names that nothing else has
             text = text.replace(name, f"{{{name}}}")
         return run_sql(spark, text, args, **frames)
 
@@ -170,18 +170,18 @@ class Query:
 
     def _with_names(self, plain: Callable[[str], str], named: Callable[[str], str]) -> str:
         """Return the text with the frames' names for tables, both as they are to be written."""
-        pieces, at = [], 0
+        pieces, position = [], 0
         for number, part in enumerate(self.parts):
-            one = part.reference
-            pieces.append(plain(self.between(at, one.start)))
+            reference = part.reference
+            pieces.append(plain(self.between(position, reference.start)))
             if isinstance(part, SparksTable):
                 pieces.append(plain(part.text))
-                at = one.name_end
+                position = reference.name_end
             else:
-                behind = self.between(one.end, one.alias_at) + self.alias(one)
+                behind = self.between(reference.end, reference.alias_at) + self.alias(reference)
                 pieces.append(f"{named(f'{_TABLE}{number}')}{plain(behind)}")
-                at = one.alias_at
-        pieces.append(plain(self.between(at, len(self.text))))
+                position = reference.alias_at
+        pieces.append(plain(self.between(position, len(self.text))))
         return "".join(pieces)
 
 
@@ -209,72 +209,73 @@ def plan_query(
         if names is not None or around is not _NOTHING_AROUND or not registered_catalogs(spark):
             raise
         return Query(text, ())  # Spark finds the tables, and what is wrong with the text
-    text, dialect, found = parsed.text, parsed.dialect, parsed.references
+    text, dialect, references = parsed.text, parsed.dialect, parsed.references
     if names is not None:
         names.check_text(parsed.tree.root, text, dialect)
     parts: list[Part] = []
-    asked = AskedQuery.of(spark, parsed)
+    query = SessionQuery.of(spark, parsed)
     seen = Seen(spark) if seen is None else seen
-    for written in found:
+    for written in references:
         reference = written if names is None else names.qualified(written, spark)
-        place = _place(reference, seen, names)
-        if place is not None:
-            beside = partial(_columns_beside, asked, written, found, names, seen)
-            planner = TablePlanner(asked, reference, beside)
-            parts.append(_part(planner, place, () if names is None else names.path, seen))
+        address = _table_address(reference, seen, names)
+        if address is not None:
+            other_columns = partial(_other_columns, query, written, references, names, seen)
+            planner = TablePlanner(query, reference, other_columns)
+            parts.append(_part(planner, address, () if names is None else names.path, seen))
         elif names is not None:
             parts.append(SparksTable(reference))
-    tables = [one for one in parts if isinstance(one, QueriedTable)]
-    own = _own_names(asked, parts, around)
+    tables = [part for part in parts if isinstance(part, QueriedTable)]
+    own = _own_names(query, parts, around)
     hidden = [
-        Hidden(one.reference, one.hidden, own.names.get(one.reference.start))
-        for one in tables
-        if one.hidden
+        Hidden(table.reference, table.hidden, own.names.get(table.reference.start))
+        for table in tables
+        if table.hidden
     ]
-    edits = (*own.edits, *stars_without(text, found, hidden, dialect))
+    edits = (*own.edits, *stars_without(text, references, hidden, dialect))
     return Query(text, tuple(parts), tuple(sorted(edits)), own.names)
 
 
-def _own_names(asked: AskedQuery, parts: Sequence[Part], around: Around) -> OwnNames:
+def _own_names(query: SessionQuery, parts: Sequence[Part], around: Around) -> OwnNames:
     """Return what the tables of ours are called in Spark's text."""
-    spark, fold = asked.spark, folding(asked.case_sensitive)
+    spark, fold = query.spark, folding(query.case_sensitive)
     ours = {
-        id(one.reference.node): relation_of_ours(spark, one.reference, one.columns, fold)
-        for one in parts
-        if not isinstance(one, SparksTable)
+        id(part.reference.node): relation_of_ours(spark, part.reference, part.columns, fold)
+        for part in parts
+        if not isinstance(part, SparksTable)
     }
     theirs = {
-        id(one.reference.node): one.reference for one in parts if isinstance(one, SparksTable)
+        id(part.reference.node): part.reference for part in parts if isinstance(part, SparksTable)
     }
 
     def relation_of(reference: TableReference) -> Relation:
-        known, node = ours.get(id(reference.node)), id(reference.node)
-        return known or named_relation(spark, theirs.get(node, reference), fold)
+        iceberg_table, node = ours.get(id(reference.node)), id(reference.node)
+        return iceberg_table or named_relation(spark, theirs.get(node, reference), fold)
 
-    wholes = [one.whole for one in (*ours.values(), *around.relations) if one.whole]
-    return Naming(asked.parsed, relation_of, around, fold, wholes).own_names()
+    relations = (*ours.values(), *around.relations)
+    full_names = [relation.full_name for relation in relations if relation.full_name]
+    return Naming(query.parsed, relation_of, around, fold, full_names).own_names()
 
 
-def _columns_beside(
-    asked: AskedQuery,
+def _other_columns(
+    query: SessionQuery,
     table: TableReference,
-    found: Sequence[TableReference],
+    references: Sequence[TableReference],
     names: ViewNames | None,
     seen: Seen,
 ) -> frozenset[str]:
     """Return the columns of other tables, Spark's among them, that a table's SELECT reads too."""
     select = select_of(table)
     columns: set[str] = set()
-    for one in found:
-        if one is not table and select_of(one) is select:
-            text = f"TABLE {asked.parsed.text[one.start : one.end]}"
-            query = plan_query(asked.spark, text, names, seen=seen)
-            columns.update(query.frame(asked.spark).columns)
+    for other in references:
+        if other is not table and select_of(other) is select:
+            text = f"TABLE {query.parsed.text[other.start : other.end]}"
+            table_query = plan_query(query.spark, text, names, seen=seen)
+            columns.update(table_query.frame(query.spark).columns)
     return frozenset(name.lower() for name in columns)
 
 
 @dataclass(frozen=True, slots=True)
-class TablePlace:
+class TableAddress:
     """Where a table of ours is to be found; `selector` is what stands behind a "#"."""
 
     catalog: Catalog
@@ -282,19 +283,21 @@ class TablePlace:
     selector: str | None = None
 
 
-def _place(reference: TableReference, seen: Seen, names: ViewNames | None) -> TablePlace | None:
+def _table_address(
+    reference: TableReference, seen: Seen, names: ViewNames | None
+) -> TableAddress | None:
     """Return where a table of ours is, None for one of Spark's.
 
     Raises InvalidInputError for a part with a dot: joined by dots it would be another name.
     """
     first, *rest = reference.parts
     if names is not None and first == names.catalog.name and rest:
-        return TablePlace(names.catalog, joined_name(rest))
+        return TableAddress(names.catalog, joined_name(rest))
     text = _ours(reference, seen)
     if text is None:
         return None
     table, selector = split_name(text)
-    return TablePlace(*seen.place(table), selector)
+    return TableAddress(*seen.resolve(table), selector)
 
 
 def _ours(reference: TableReference, seen: Seen) -> str | None:
@@ -313,50 +316,50 @@ def _ours(reference: TableReference, seen: Seen) -> str | None:
 
 
 def _part(
-    planner: TablePlanner, place: TablePlace, path: tuple[str, ...], seen: Seen
+    planner: TablePlanner, address: TableAddress, path: tuple[str, ...], seen: Seen
 ) -> QueriedTable | QueriedView:
     """Return a table, or the view of that name where there is no such table."""
     try:
-        there, selector = load_place(place, seen)
+        there, selector = load_table_or_view(address, seen)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
-        raise missing_table(place.catalog, place.identifier, error) from None
+        raise missing_table(address.catalog, address.identifier, error) from None
     if isinstance(there, ViewMetadata):
-        return queried_view(planner.asked.spark, planner.reference, place, there, path, seen)
+        return queried_view(planner.query.spark, planner.reference, address, there, path, seen)
     return planner.table(there, selector)
 
 
-def load_place(
-    place: TablePlace, seen: Seen
+def load_table_or_view(
+    address: TableAddress, seen: Seen
 ) -> tuple[LoadedTable, str | None] | tuple[ViewMetadata, None]:
     """Load a table, with the selector behind its name, or the view where there is no such table.
 
     Raises NoSuchTableError, NoSuchNamespaceError.
     """
     try:
-        loaded, selector = _table_and_selector(place, seen)
+        loaded, selector = _table_and_selector(address, seen)
     except (NoSuchTableError, NoSuchNamespaceError):
-        view = _view(place)
+        view = _view(address)
         if view is None:
             raise
         return view, None
-    if place.selector is None and selector is not None and not is_selector(selector):
-        view = _view(place)  # of a namespace that has a table's name
+    if address.selector is None and selector is not None and not is_selector(selector):
+        view = _view(address)  # of a namespace that has a table's name
         if view is not None:
             return view, None
     return loaded, selector
 
 
-def _view(place: TablePlace) -> ViewMetadata | None:
-    views = place.catalog.views
-    if views is None or place.selector is not None:
+def _view(address: TableAddress) -> ViewMetadata | None:
+    views = address.catalog.views
+    if views is None or address.selector is not None:
         return None
-    return view_if_there(views, place.identifier)
+    return view_if_there(views, address.identifier)
 
 
 def queried_view(
     spark: SparkSession,
     reference: TableReference,
-    place: TablePlace,
+    address: TableAddress,
     view: ViewMetadata,
     path: tuple[str, ...],
     seen: Seen,
@@ -365,15 +368,15 @@ def queried_view(
 
     Raises InvalidInputError, UnsupportedError for a view without a text for Spark.
     """
-    name = f"{place.catalog.name}.{place.identifier}"
+    name = f"{address.catalog.name}.{address.identifier}"
     if reference.end != reference.name_end:
         raise InvalidInputError(
             f"{name} is a view: it has no versions to be read AS OF, and no options"
         )
     version = view.current_version
     names = ViewNames(
-        place.catalog,
-        version.default_catalog or place.catalog.name,
+        address.catalog,
+        version.default_catalog or address.catalog.name,
         version.default_namespace,
         (*path, name),
     )
@@ -381,20 +384,20 @@ def queried_view(
     text = spark_text(view, name)
 
     def plan() -> Query:
-        check_no_code(text, name, place.catalog.properties, session_dialect(spark))
+        check_no_code(text, name, address.catalog.properties, session_dialect(spark))
         return plan_query(spark, text, names, seen=seen)
 
     query = seen.plan_view(name, (view.view_uuid, version.version_id), plan)
     return QueriedView(reference, query, view.schema, name)
 
 
-def _table_and_selector(place: TablePlace, seen: Seen) -> tuple[LoadedTable, str | None]:
+def _table_and_selector(address: TableAddress, seen: Seen) -> tuple[LoadedTable, str | None]:
     """Return a table and what stands behind its name: a branch, a tag, a metadata table.
 
     The whole name comes first. It is loaded and not looked for: some servers say that there is a
     table of a metadata table's name.
     """
-    catalog, identifier, name = place.catalog, place.identifier, place.selector
+    catalog, identifier, name = address.catalog, address.identifier, address.selector
     above, _, last = identifier.rpartition(".")
     has_root = "." not in above and is_selector(last)  # `cat.t.files` of a table `cat.t`
     if name is not None or "/" in identifier or not above or not ("." in above or has_root):

@@ -114,26 +114,26 @@ def selecting(text: str, dialect: Dialect) -> str:
     if "TABLE" not in text.upper():
         return text
     tokens = tokenize(text, grammar(dialect))
-    pieces, at = [], 0
-    for place, token in enumerate(tokens[:-1]):
-        if _is_query_of_a_table(tokens, place):
-            pieces += [text[at : token.start], "SELECT * FROM"]
-            at = token.end + 1
-    return "".join([*pieces, text[at:]])
+    pieces, position = [], 0
+    for index, token in enumerate(tokens[:-1]):
+        if _is_query_of_a_table(tokens, index):
+            pieces += [text[position : token.start], "SELECT * FROM"]
+            position = token.end + 1
+    return "".join([*pieces, text[position:]])
 
 
-def _is_query_of_a_table(tokens: Sequence[Token], place: int) -> bool:
-    token, following = tokens[place], tokens[place + 1]
+def _is_query_of_a_table(tokens: Sequence[Token], index: int) -> bool:
+    token, following = tokens[index], tokens[index + 1]
     is_named = following.token_type is not TokenType.L_PAREN and _begins_a_name(following)
     if token.token_type is not TokenType.TABLE or not is_named:
         return False
-    if place == 0:
+    if index == 0:
         return True
-    before = tokens[place - 1]
+    before = tokens[index - 1]
     if before.token_type is TokenType.L_PAREN:  # behind a function's name it is an argument
-        return place == 1 or tokens[place - 2].token_type not in (TokenType.VAR, _QUOTED)
+        return index == 1 or tokens[index - 2].token_type not in (TokenType.VAR, _QUOTED)
     if before.text.upper() in ("ALL", "DISTINCT"):
-        before = tokens[place - 2]
+        before = tokens[index - 2]
     return before.token_type is TokenType.R_PAREN or before.text.upper() in _BETWEEN_QUERIES
 
 
@@ -144,7 +144,7 @@ def _read_alike(text: str, dialect: Dialect) -> str:
     tokens = tokenize(text, grammar(dialect))
     for token, *clause, value in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
         word = _SYSTEM.get(token.text.upper())
-        is_clause = [each.text.upper() for each in clause] == ["AS", "OF"]
+        is_clause = [part.text.upper() for part in clause] == ["AS", "OF"]
         if word and is_clause and value.text.upper() not in (",", "FROM"):  # no column AS of
             text = text[: token.start] + word.ljust(len(token.text)) + text[token.end + 1 :]
     return text
@@ -154,14 +154,14 @@ def table_references(tree: Node, text: str, dialect: Dialect = SPARK) -> list[Ta
     """Return the named tables of a query in the order of its text; a CTE is none."""
     clauses = options_clauses(text, dialect)
     tokens = tokenize(without_clauses(text, clauses), grammar(dialect))
-    found = [
+    references = [
         _reference(node, tokens, text, clauses)
         for node in tree.find_all(exp.Table)
         if node.find_ancestor(exp.Hint) is None
         and all(isinstance(part, exp.Identifier) and "start" in part.meta for part in node.parts)
         and not (len(node.parts) == 1 and _is_cte(node, dialect.case_sensitive))
     ]
-    return sorted(found, key=lambda one: one.start)
+    return sorted(references, key=lambda reference: reference.start)
 
 
 def hidden_table(text: str, dialect: Dialect) -> str | None:
@@ -184,35 +184,35 @@ def _begins_a_name(token: Token) -> bool:
     return token.token_type is TokenType.L_PAREN or (is_name and text.upper() not in _AFTER_COLUMN)
 
 
-def is_rewritten(text: str, dialect: Dialect, found: Sequence[TableReference] = ()) -> bool:
+def is_rewritten(text: str, dialect: Dialect, references: Sequence[TableReference] = ()) -> bool:
     """Return whether a query is not what its tree says: it has variables or pipes (`|>`).
 
-    Or options that are none of the tables which were `found`, for the tree has no such.
+    It also is not if it has options of a table that is not in `references`: the tree has none.
     """
     tokens = tokenize(text, grammar(dialect))
     has_pipes = any(
         token.text in _PIPES and token.end - token.start < len(_PIPES) for token in tokens
     )
-    ends = {one.end for one in found}
-    has_others = any(one.end not in ends for one in options_clauses(text, dialect))
+    ends = {reference.end for reference in references}
+    has_others = any(clause.end not in ends for clause in options_clauses(text, dialect))
     return "${" in text or has_pipes or has_others
 
 
 def _is_cte(node: Node, case_sensitive: bool) -> bool:
     """Return whether a name without a namespace is that of a CTE which can be seen from there."""
-    below, at = node, node.parent
+    below, above = node, node.parent
     name = node.name if case_sensitive else node.name.lower()
-    while at is not None:
-        if isinstance(at, exp.With):
-            names = at.expressions
-            place = next(number for number, one in enumerate(names) if one is below)
-            seen = names[: place + 1] if at.args.get("recursive") else names[:place]
+    while above is not None:
+        if isinstance(above, exp.With):
+            names = above.expressions
+            index = next(number for number, cte in enumerate(names) if cte is below)
+            seen = names[: index + 1] if above.args.get("recursive") else names[:index]
         else:
-            own = at.args.get("with_") or at.args.get("with")
+            own = above.args.get("with_") or above.args.get("with")
             seen = [] if own is None or own is below else own.expressions
-        if any((one.alias if case_sensitive else one.alias.lower()) == name for one in seen):
+        if any((cte.alias if case_sensitive else cte.alias.lower()) == name for cte in seen):
             return True
-        below, at = at, at.parent
+        below, above = above, above.parent
     return False
 
 
@@ -229,7 +229,7 @@ def _reference(
     name_end = end
     if clause is not None:
         kind, first, end = _as_of(after, clause.meta[VERSION_END])
-        if any(name_end <= one.start < end for one in clauses):
+        if any(name_end <= other.start < end for other in clauses):
             raise InvalidInputError(f"{'.'.join(parts)}: WITH (...) stands behind AS OF")
         moment = text[first:end]
         if kind in _TIMESTAMP or moment[:1] in PARAMETERS:
@@ -242,33 +242,33 @@ def _reference(
             raise InvalidInputError(
                 f"VERSION AS OF {moment}: a snapshot id, or a branch or tag in quotes, is needed"
             )
-    given = clause_behind(clauses, after, end)
-    options = () if given is None else given.options
-    end = end if given is None else given.end
+    options_clause = clause_behind(clauses, after, end)
+    options = () if options_clause is None else options_clause.options
+    end = end if options_clause is None else options_clause.end
     alias_at = _sample_end([token for token in after if token.start >= end], end)
     return TableReference(
         parts, start, end, alias, version, timestamp, options, name_end, alias_at, node
     )
 
 
-def _sample_end(tokens: Sequence[Token], at: int) -> int:
-    """Return where a TABLESAMPLE clause that begins with the first token ends, else `at`."""
+def _sample_end(tokens: Sequence[Token], end: int) -> int:
+    """Return where a TABLESAMPLE clause that begins with the first token ends, else `end`."""
     for word in ("TABLESAMPLE", "REPEATABLE"):
         if not tokens or tokens[0].text.upper() != word or tokens[0].token_type is _QUOTED:
             break
         depth = 0
-        for place, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             depth += (token.token_type is TokenType.L_PAREN) - (
                 token.token_type is TokenType.R_PAREN
             )
-            if place and depth == 0:
-                at, tokens = token.end + 1, tokens[place + 1 :]
+            if index and depth == 0:
+                end, tokens = token.end + 1, tokens[index + 1 :]
                 break
-    return at
+    return end
 
 
 def _as_of(tokens: Sequence[Token], end: int) -> tuple[str, int, int]:
     """Return the kind of an AS OF clause that ends somewhere, and where its value stands."""
-    at = 1 if tokens[0].text.upper() == "FOR" else 0
-    kind = tokens[at].text.upper()
-    return kind, tokens[at + 3].start, end  # behind VERSION AS OF, TIMESTAMP AS OF
+    index = 1 if tokens[0].text.upper() == "FOR" else 0
+    kind = tokens[index].text.upper()
+    return kind, tokens[index + 3].start, end  # behind VERSION AS OF, TIMESTAMP AS OF

@@ -23,12 +23,12 @@ def _unknown() -> Columns | None:
 class Relation:
     """What a SELECT reads, by the name before its columns; names are folded.
 
-    `whole` is the table's whole name where columns may stand behind that too. `look` gives the
+    `full_name` is the table's whole name where columns may stand behind that too. `look` gives the
     columns, None where they can't be told.
     """
 
     own: str
-    whole: Name = ()
+    full_name: Name = ()
     is_ours: bool = False
     look: Callable[[], Columns | None] = _unknown
 
@@ -65,21 +65,21 @@ class Levels:
 
         `around` is what the outermost SELECT sees as well.
         """
-        found: dict[int, list[Relation]] = {id(root): list(around)}
+        levels: dict[int, list[Relation]] = {id(root): list(around)}
         for select, relation in _relations(root, tables, fold):
-            found.setdefault(id(select), []).append(relation)
+            levels.setdefault(id(select), []).append(relation)
         starts = (
             (column.parts[0].meta.get("start"), column) for column in root.find_all(exp.Column)
         )
         return cls(
-            {select: tuple(level) for select, level in found.items()},
+            {select: tuple(level) for select, level in levels.items()},
             {start: column for start, column in starts if start is not None},
         )
 
     @property
     def every(self) -> Level:
         """All relations, wherever they are."""
-        return tuple(one for level in self.by_select.values() for one in level)
+        return tuple(relation for level in self.by_select.values() for relation in level)
 
     def seen_from(self, start: int) -> list[Level] | None:
         """Return what a column that begins there may be of, innermost first.
@@ -89,20 +89,20 @@ class Levels:
         node = self.columns.get(start)
         if node is None:
             return None
-        found = []
+        levels = []
         while (node := node.find_ancestor(exp.Select)) is not None:
-            found.append(self.by_select.get(id(node), ()))
-        return found
+            levels.append(self.by_select.get(id(node), ()))
+        return levels
 
 
 def _relations(
     root: Node, tables: Mapping[int, Relation], fold: Callable[[str], str]
 ) -> Iterator[tuple[Node, Relation]]:
     for table in root.find_all(exp.Table):
-        known = tables.get(id(table))
+        table_relation = tables.get(id(table))
         name = table.alias or (table.name if isinstance(table.this, exp.Identifier) else "")
-        if known is not None or name:
-            relation = known or Relation(fold(str(name)))
+        if table_relation is not None or name:
+            relation = table_relation or Relation(fold(str(name)))
             yield table.find_ancestor(exp.Select), relation
     for alias in root.find_all(exp.TableAlias):
         if alias.name and not isinstance(alias.parent, exp.Table | exp.CTE):

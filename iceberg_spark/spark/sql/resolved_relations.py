@@ -96,11 +96,11 @@ class ResolvedTable:
         ):
             # The Arrow engine would open the files to count their rows. Spark counts a range.
             return [self.spark.range(count)]
-        given = [column.name for column in context.read_schema.fields]
+        names = [column.name for column in context.read_schema.fields]
         frames = rows.frames if isinstance(rows, TypedRows) and rows.frames else None
-        if frames is not None and given == list(used.columns):
+        if frames is not None and names == list(used.columns):
             return frames
-        return [_in_order(frame_of(rows, self.spark), given, used.columns)]
+        return [_in_order(frame_of(rows, self.spark), names, used.columns)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,11 +232,11 @@ def _with_columns(
     own = tuple(name for name in names if name in columns)
     hidden = tuple(name for name in names if name not in columns)
     first = tuple(name for name in columns if has_spark_type(columns[name]))[:1]
-    asked = replace(request, selected_fields=own or first or None, metadata_columns=hidden)
-    return narrowed(context, loaded.metadata, asked, loaded.io)
+    pruned = replace(request, selected_fields=own or first or None, metadata_columns=hidden)
+    return narrowed(context, loaded.metadata, pruned, loaded.io)
 
 
-def _in_order(frame: DataFrame, given: Sequence[str], names: Sequence[str]) -> DataFrame:
+def _in_order(frame: DataFrame, column_names: Sequence[str], names: Sequence[str]) -> DataFrame:
     """Return some columns of a DataFrame by the place of their names."""
-    places = [plain(given.index(name)) for name in names]
+    places = [plain(column_names.index(name)) for name in names]
     return selected(by_position(frame), places) if places else frame

@@ -38,17 +38,17 @@ class Seen:
 
         Raises InvalidInputError if the statement reads more views than any honest one.
         """
-        known = self._planned.get((name, version))
-        if known is not None:
-            planned, names = known
+        cached = self._planned.get((name, version))
+        if cached is not None:
+            planned, names = cached
             self._count_views(names)
         else:
             first = len(self._views)
             self._count_views([name])
             planned = plan()
             self._planned[name, version] = planned, tuple(self._views[first:])
-        found: Planned = planned
-        return found
+        result: Planned = planned
+        return result
 
     def _count_views(self, names: Sequence[str]) -> None:
         self._views.extend(names)
@@ -72,12 +72,12 @@ class Seen:
             self._settings[name] = session_catalog(self.spark, name)
         return self._settings[name]
 
-    def place(self, table: str) -> tuple[Catalog, str]:
+    def resolve(self, table: str) -> tuple[Catalog, str]:
         """Return the catalog that has a table, and what that calls it, as `registry.resolve`."""
         name = catalog_of(table)
-        known = None if name is None else self._catalogs.get(name)
-        if known is not None:
-            return known, identifier_of(table)
+        cached = None if name is None else self._catalogs.get(name)
+        if cached is not None:
+            return cached, identifier_of(table)
         catalog, identifier = resolve(table, with_settings(table, {}, self.settings))
         if name is not None:
             self._catalogs[name] = catalog

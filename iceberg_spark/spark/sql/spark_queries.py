@@ -38,11 +38,11 @@ def register_catalogs(spark: SparkSession, text: str = "") -> bool:
     False unless the session is enabled and classic, and for a statement about a catalog of Java's
     runtime if the JVM has that: its data source needs the catalog of its own class.
     """
-    known = registered_catalogs(spark)
-    if known is None:
+    registered = registered_catalogs(spark)
+    if registered is None:
         return False
     names = described_names(spark) | ({LOCAL_CATALOG} if LOCAL_CATALOG in text else set())
-    for name in names - known - {_SPARKS_OWN}:
+    for name in names - registered - {_SPARKS_OWN}:
         if not is_ours(spark, name):
             continue
         kind = spark_catalog_class(spark, name)
@@ -67,7 +67,7 @@ def is_sparks_statement(spark: SparkSession, text: str) -> bool:
         return True  # Spark's parser says where the error is
     if not _is_run_by_spark(_outer_words(tokens)):
         return False
-    return not any(_is_beyond_spark(tokens, place) for place in range(len(tokens)))
+    return not any(_is_beyond_spark(tokens, index) for index in range(len(tokens)))
 
 
 def _is_run_by_spark(words: Sequence[str]) -> bool:
@@ -111,13 +111,13 @@ def _is_temporary(words: Sequence[str]) -> bool:
     return bool(words) and words[0] in ("TEMPORARY", "TEMP")
 
 
-def _is_beyond_spark(tokens: list[Token], place: int) -> bool:
-    token = tokens[place]
+def _is_beyond_spark(tokens: list[Token], index: int) -> bool:
+    token = tokens[index]
     is_quoted = token.token_type is TokenType.IDENTIFIER
     if is_quoted and ("/" in token.text or token.text.lower() == FORMAT_NAME):
         return True
     word = token.text.upper()
-    following = tokens[place + 1].token_type if place + 1 < len(tokens) else None
+    following = tokens[index + 1].token_type if index + 1 < len(tokens) else None
     if word == "WITH":
         return following is TokenType.L_PAREN
     return following is TokenType.DOT and word in (_FUNCTIONS, _SPARKS_OWN.upper())

@@ -53,24 +53,26 @@ def as_spark_reads(text: str, dialect: Dialect) -> list[Token] | None:
     names = list(_names(text, tokens))
     for token in names:
         token.token_type = TokenType.VAR
-    kept = [token for place, token in enumerate(tokens) if not _shifts(tokens[place - 2 :][:4])]
-    made = _with_items(_without_level(kept))
-    return made if names or made != tokens else None
+    unshifted = [
+        token for index, token in enumerate(tokens) if not _shifts(tokens[index - 2 :][:4])
+    ]
+    result = _with_items(_without_level(unshifted))
+    return result if names or result != tokens else None
 
 
 def _with_items(tokens: Sequence[Token]) -> list[Token]:
     """Return tokens with `v[0]` for `v:a`: no item of a column is a condition on a column."""
-    made: list[Token] = []
-    for place, token in enumerate(tokens):
-        if place and _is_field(tokens[place - 1], token):
-            made.append(Token(TokenType.L_BRACKET, "[", start=token.start, end=token.end))
-        elif place > 1 and _is_field(tokens[place - 2], tokens[place - 1]):
+    result: list[Token] = []
+    for index, token in enumerate(tokens):
+        if index and _is_field(tokens[index - 1], token):
+            result.append(Token(TokenType.L_BRACKET, "[", start=token.start, end=token.end))
+        elif index > 1 and _is_field(tokens[index - 2], tokens[index - 1]):
             start, end = token.start, token.end
-            made.append(Token(TokenType.NUMBER, "0", start=start, end=end))
-            made.append(Token(TokenType.R_BRACKET, "]", start=start, end=end))
+            result.append(Token(TokenType.NUMBER, "0", start=start, end=end))
+            result.append(Token(TokenType.R_BRACKET, "]", start=start, end=end))
         else:
-            made.append(token)
-    return made
+            result.append(token)
+    return result
 
 
 def _is_field(before: Token, colon: Token) -> bool:
@@ -82,9 +84,9 @@ def _is_field(before: Token, colon: Token) -> bool:
 def _without_level(tokens: list[Token]) -> list[Token]:
     words = [token.text.upper() for token in tokens]
     level = len(_LEVEL)
-    for place in range(len(tokens) - level):
-        if words[place : place + level] == _LEVEL and words[place + level + 1 :][:1] == ["AS"]:
-            return _without_level([*tokens[:place], *tokens[place + level + 1 :]])
+    for index in range(len(tokens) - level):
+        if words[index : index + level] == _LEVEL and words[index + level + 1 :][:1] == ["AS"]:
+            return _without_level([*tokens[:index], *tokens[index + level + 1 :]])
     return tokens
 
 
@@ -93,9 +95,9 @@ def _names(text: str, tokens: Sequence[Token]) -> Iterator[Token]:
         is_word = text[name.start : name.end + 1].isidentifier() and name.start == colon.end + 1
         if colon.token_type is TokenType.COLON and is_word:
             yield name
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) and _is_name(
-            token, tokens[place - 1].token_type if place else None, tokens[place + 1 : place + 3]
+            token, tokens[index - 1].token_type if index else None, tokens[index + 1 : index + 3]
         ):
             yield token
 
@@ -103,7 +105,7 @@ def _names(text: str, tokens: Sequence[Token]) -> Iterator[Token]:
 def _is_name(token: Token, before: TokenType | None, following: Sequence[Token]) -> bool:
     word, ends = token.text.upper(), _ends_a_name(following)
     if token.token_type is TokenType.WINDOW:
-        return [each.text.upper() for each in following[1:]] != ["AS"]  # WINDOW w AS (...)
+        return [other.text.upper() for other in following[1:]] != ["AS"]  # WINDOW w AS (...)
     if word in _NAMES:
         return before is TokenType.DOT or ends
     return word in _OPERANDS and before in _BEFORE_AN_OPERAND and ends

@@ -32,9 +32,9 @@ def table_parts(spark: SparkSession, text: object, *, new: bool = False) -> tupl
 
 def given_parts(spark: SparkSession, text: object, *, new: bool = False) -> tuple[str, ...]:
     """Return `table_parts`, of a name that Spark can't read as well: its parts as they lie."""
-    found = table_parts(spark, text, new=new)
-    if found or not isinstance(text, str) or "`" in text:
-        return found
+    parts = table_parts(spark, text, new=new)
+    if parts or not isinstance(text, str) or "`" in text:
+        return parts
     return whole_name(spark, tuple(text.split(".")), new=new)
 
 

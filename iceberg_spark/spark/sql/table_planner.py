@@ -126,7 +126,7 @@ class _Understood:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedQuery:
+class SessionQuery:
     """A query, and what the session says about how it is read: asked for once.
 
     `names_are_patterns`: a quoted column may be several. `commas_bind_less`: of `a, b JOIN c ON`
@@ -165,11 +165,14 @@ class AskedQuery:
 
 @dataclass(frozen=True, slots=True)
 class TablePlanner:
-    """Plans one table of a query; `beside` gives the columns of others that the SELECT reads."""
+    """Plans one table of a query.
 
-    asked: AskedQuery
+    `other_columns` returns the columns of the other tables that the same SELECT reads.
+    """
+
+    query: SessionQuery
     reference: TableReference
-    beside: Callable[[], Collection[str]] = frozenset
+    other_columns: Callable[[], Collection[str]] = frozenset
 
     def table(self, loaded: LoadedTable, selector: str | None) -> QueriedTable:
         """Return the table's frame, pruned where the query allows.
@@ -177,24 +180,24 @@ class TablePlanner:
         Raises InvalidInputError for what says twice which snapshot is read.
         """
         choice, as_of = selected(selector), self._as_of()
-        defaults = self.asked.read_defaults
-        asked = asked_by_options(self.reference, selector, self.asked.time_zone, defaults)
-        if asked.given and (choice or as_of):
+        defaults = self.query.read_defaults
+        options = asked_by_options(self.reference, selector, self.query.time_zone, defaults)
+        if options.given and (choice or as_of):
             raise InvalidInputError(
                 f"{self.reference.name}: its options say which snapshot is read, so leave out what "
                 "else does"
             )
         if is_changes(selector):
-            return self._changes(loaded, as_of, asked)
-        as_of = {**as_of, **{name: getattr(asked, name) for name in asked.given}}
+            return self._changes(loaded, as_of, options)
+        as_of = {**as_of, **{name: getattr(options, name) for name in options.given}}
         if selector and not choice:
             return self._metadata_table(loaded, selector, as_of)
-        made = self._planned(loaded, {**choice, **as_of} or self._wap(loaded))
-        return replace(made, split=asked.split(loaded.metadata))
+        table = self._planned(loaded, {**choice, **as_of} or self._wap(loaded))
+        return replace(table, split=options.split(loaded.metadata))
 
     def _wap(self, loaded: LoadedTable) -> dict[str, Any]:
         """Return the session's branch, where the table asks for it and has it already."""
-        branch = branch_to_read(self.asked.spark, loaded.metadata)
+        branch = branch_to_read(self.query.spark, loaded.metadata)
         return {} if branch is None else {"branch": branch}
 
     def _metadata_table(
@@ -204,26 +207,26 @@ class TablePlanner:
         return QueriedTable(self.reference, loaded, rows)
 
     def _planned(self, loaded: LoadedTable, choice: Mapping[str, Any]) -> QueriedTable:
-        context, asked, hidden = self._pruned(loaded, choice)
-        planned = plan(loaded.metadata, loaded.io, context, pruned_by=asked.variants)
-        texts = (*asked.texts, *asked.of_variants)
-        return QueriedTable(self.reference, loaded, planned, texts, asked.left_out, hidden)
+        context, predicates, hidden = self._pruned(loaded, choice)
+        planned = plan(loaded.metadata, loaded.io, context, pruned_by=predicates.variants)
+        texts = (*predicates.texts, *predicates.of_variants)
+        return QueriedTable(self.reference, loaded, planned, texts, predicates.left_out, hidden)
 
     def _changes(
-        self, loaded: LoadedTable, as_of: Mapping[str, Any], given: ReadOptions
+        self, loaded: LoadedTable, as_of: Mapping[str, Any], options: ReadOptions
     ) -> QueriedTable:
         if as_of:
             refuse_as_of(self.reference.name)
-        refuse_pins(given)
-        choice = {} if given.branch is None else {"branch": given.branch}
-        context, asked, hidden = self._pruned(loaded, choice)
+        refuse_pins(options)
+        choice = {} if options.branch is None else {"branch": options.branch}
+        context, predicates, hidden = self._pruned(loaded, choice)
         bounds = bounds_of(dict(self.reference.options))
         rows = ChangedRows(
             ChangesTable.of(context, loaded.metadata, bounds),
             with_change_columns(context.table_schema),
         )
-        left_out = (*asked.left_out, *asked.of_variants)
-        return QueriedTable(self.reference, loaded, rows, asked.texts, left_out, hidden)
+        left_out = (*predicates.left_out, *predicates.of_variants)
+        return QueriedTable(self.reference, loaded, rows, predicates.texts, left_out, hidden)
 
     def _pruned(
         self, loaded: LoadedTable, choice: Mapping[str, Any]
@@ -231,31 +234,31 @@ class TablePlanner:
         """Return the scan that the query needs of a snapshot, by what, and its metadata columns."""
         request = ScanRequest(
             **choice,
-            case_sensitive=self.asked.case_sensitive,
-            time_zone=self.asked.time_zone,
+            case_sensitive=self.query.case_sensitive,
+            time_zone=self.query.time_zone,
         )
-        whole = scan_context(loaded.metadata, request)
-        names = [one.name for one in whole.read_schema.fields]
-        asked = self._conditions(whole.table_schema, names, request)
+        context = scan_context(loaded.metadata, request)
+        names = [field.name for field in context.read_schema.fields]
+        predicates = self._conditions(context.table_schema, names, request)
         hidden = self._hidden(names, loaded)
         pruned = replace(
             request,
-            row_filter=And(asked.taken) if asked.taken else None,
-            selected_fields=self._columns(whole.read_schema),
+            row_filter=And(predicates.taken) if predicates.taken else None,
+            selected_fields=self._columns(context.read_schema),
             metadata_columns=hidden,
         )
-        return narrowed(whole, loaded.metadata, pruned, loaded.io), asked, hidden
+        return narrowed(context, loaded.metadata, pruned, loaded.io), predicates, hidden
 
     def _hidden(self, names: list[str], loaded: LoadedTable) -> tuple[str, ...]:
-        if self.asked.names_are_patterns or self.asked.parsed.is_rewritten:
+        if self.query.names_are_patterns or self.query.parsed.is_rewritten:
             return ()
         return hidden_columns(
-            self.asked.parsed.tree,
+            self.query.parsed.tree,
             self.reference,
             [*names, *loaded.metadata.schema.column_names],
             has_lineage=loaded.metadata.rules.has_row_lineage,
-            case_sensitive=self.asked.case_sensitive,
-            beside=self.beside,
+            case_sensitive=self.query.case_sensitive,
+            other_columns=self.other_columns,
         )
 
     def _columns(self, schema: Schema) -> tuple[str, ...] | None:
@@ -263,39 +266,41 @@ class TablePlanner:
 
         A word that may be none, as in TIMESTAMP '2024-01-01', asks for no such column.
         """
-        names = [one.name for one in schema.fields]
-        if self.asked.names_are_patterns or self.asked.parsed.is_rewritten:
+        names = [field.name for field in schema.fields]
+        if self.query.names_are_patterns or self.query.parsed.is_rewritten:
             return None
-        tree = self.asked.parsed.tree
-        found = needed_columns(tree, self.reference, names)
-        if found is None:
+        tree = self.query.parsed.tree
+        needed = needed_columns(tree, self.reference, names)
+        if needed is None:
             return None
-        kinds = {one.name: one for one in schema.fields}
-        sure = tuple(name for name in found if tree.names(name) or has_spark_type(kinds[name]))
+        kinds = {field.name: field for field in schema.fields}
+        sure = tuple(name for name in needed if tree.names(name) or has_spark_type(kinds[name]))
         return sure or tuple(names[:1])
 
     def _conditions(self, schema: Schema, names: list[str], request: ScanRequest) -> _Understood:
-        asked, parsed = self.asked, self.asked.parsed
-        case = asked.case_sensitive
-        found = conditions(parsed.tree, self.reference, names, case_sensitive=case)
-        if asked.is_read_otherwise:
-            texts = (one.text for one in found.taken)
-            return _Understood(left_out=(*found.left_out, *texts))
-        return self._understood(found, schema, request)
+        query, parsed = self.query, self.query.parsed
+        case = query.case_sensitive
+        candidates = conditions(parsed.tree, self.reference, names, case_sensitive=case)
+        if query.is_read_otherwise:
+            texts = (condition.text for condition in candidates.taken)
+            return _Understood(left_out=(*candidates.left_out, *texts))
+        return self._understood(candidates, schema, request)
 
-    def _understood(self, found: Conditions, schema: Schema, request: ScanRequest) -> _Understood:
-        asked, parsed = self.asked, self.asked.parsed
-        taken, variants, left_out = [], [], list(found.left_out)
+    def _understood(
+        self, candidates: Conditions, schema: Schema, request: ScanRequest
+    ) -> _Understood:
+        query, parsed = self.query, self.query.parsed
+        taken, variants, left_out = [], [], list(candidates.left_out)
         texts: list[str] = []
         of_variants: list[str] = []
-        nodes = [one.node for one in found.taken]
+        nodes = [condition.node for condition in candidates.taken]
         options: _Names = {
             "case_sensitive": request.case_sensitive,
             "time_zone": request.time_zone,
         }
         if "\\" not in parsed.text:  # parts go to Spark as they were read here
-            nodes = worked_out(nodes, asked.spark)
-        for condition, node in zip(found.taken, nodes, strict=True):
+            nodes = worked_out(nodes, query.spark)
+        for condition, node in zip(candidates.taken, nodes, strict=True):
             try:
                 of_variant = variant_predicate(node, parsed.text, parsed.dialect)
                 if of_variant is None:
@@ -323,8 +328,8 @@ class TablePlanner:
         moment = self.reference.timestamp
         if moment[:1] in PARAMETERS:
             raise InvalidInputError(f"AS OF {moment}: give the value of that parameter")
-        asked = f"SELECT unix_millis(cast({moment} AS timestamp_ltz))"
-        ((millis,),) = run_sql(self.asked.spark, asked).collect()
+        query = f"SELECT unix_millis(cast({moment} AS timestamp_ltz))"
+        ((millis,),) = run_sql(self.query.spark, query).collect()
         if millis is None:
             raise InvalidInputError(f"TIMESTAMP AS OF {moment}: that is NULL, and no moment")
         return {"as_of_timestamp_ms": int(millis)}

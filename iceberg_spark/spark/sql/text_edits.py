@@ -18,8 +18,8 @@ class Edit:
 def edited(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
     """Return a part of a text with the edits inside of it; these are in order."""
     pieces = []
-    for one in edits:
-        if start <= one.start and one.end <= end:
-            pieces += [text[start : one.start], one.text]
-            start = one.end
+    for edit in edits:
+        if start <= edit.start and edit.end <= end:
+            pieces += [text[start : edit.start], edit.text]
+            start = edit.end
     return "".join([*pieces, text[start:end]])

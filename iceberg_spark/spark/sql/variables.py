@@ -27,19 +27,19 @@ def with_variables(spark: SparkSession, text: str) -> str:
     if "${" not in text or spark.conf.get(_SUBSTITUTES, "true") == "false":
         return text
     for _ in range(_DEEPEST):
-        found = _VARIABLE.sub(lambda one: _value(spark, one), text)
-        if found == text:
+        replaced = _VARIABLE.sub(lambda match: _value(spark, match), text)
+        if replaced == text:
             return text
-        text = found
+        text = replaced
     raise InvalidInputError("Variables (${...}) of the statement stand for each other")
 
 
-def _value(spark: SparkSession, found: re.Match[str]) -> str:
-    kind, name = found.groups()
+def _value(spark: SparkSession, match: re.Match[str]) -> str:
+    kind, name = match.groups()
     if kind in _SETTINGS:
         return spark.conf.get(name, "") or ""
     if kind not in _SERVERS:
-        return found.group()
+        return match.group()
     text = f"SELECT java_method('java.lang.System', '{_SERVERS[kind]}', :name)"
     value = run_sql(spark, text, {"name": name}).toArrow().column(0)[0].as_py()
-    return found.group() if value == "null" else str(value)  # what Java's null is as text
+    return match.group() if value == "null" else str(value)  # what Java's null is as text

@@ -32,61 +32,64 @@ def as_view(frame: DataFrame, schema: Schema, view: str) -> DataFrame:
 
     Raises InvalidSchemaError where the text gives too few columns, or values that don't fit.
     """
-    wanted, given = to_spark(schema).fields, frame.schema.fields
-    if len(given) < len(wanted):
+    view_fields, fields = to_spark(schema).fields, frame.schema.fields
+    if len(fields) < len(view_fields):
         raise InvalidSchemaError(
-            f"View {view} has {len(wanted)} columns, and its text gives {len(given)} now"
+            f"View {view} has {len(view_fields)} columns, and its text gives {len(fields)} now"
         )
-    places = [f"c{number}" for number in range(len(given))]
-    pairs = zip(places, given, wanted, strict=False)
-    columns = [_column(f.col(place), here, there, view) for place, here, there in pairs]
-    return frame.toDF(*places).select(*columns)
+    names = [f"c{number}" for number in range(len(fields))]
+    pairs = zip(names, fields, view_fields, strict=False)
+    columns = [_column(f.col(name), here, there, view) for name, here, there in pairs]
+    return frame.toDF(*names).select(*columns)
 
 
-def _column(column: Column, given: s.StructField, wanted: s.StructField, view: str) -> Column:
-    kind = _nullable(wanted.dataType)
-    if not can_widen(given.dataType, kind):
+def _column(column: Column, source: s.StructField, target: s.StructField, view: str) -> Column:
+    kind = _nullable(target.dataType)
+    if not can_widen(source.dataType, kind):
         raise InvalidSchemaError(
-            f"Column {wanted.name} of view {view} is {kind.simpleString()}, and its text gives "
-            f"{given.dataType.simpleString()} now: create the view anew"
+            f"Column {target.name} of view {view} is {kind.simpleString()}, and its text gives "
+            f"{source.dataType.simpleString()} now: create the view anew"
         )
-    same = _nullable(given.dataType) == kind
-    return (column if same else column.cast(kind)).alias(wanted.name, metadata=wanted.metadata)
+    same = _nullable(source.dataType) == kind
+    return (column if same else column.cast(kind)).alias(target.name, metadata=target.metadata)
 
 
-def can_widen(given: s.DataType, wanted: s.DataType) -> bool:
+def can_widen(source: s.DataType, target: s.DataType) -> bool:
     """Return whether every value of a type is one of the other (Spark: Cast.canUpCast)."""
-    match given, wanted:
-        case _ if given == wanted or isinstance(given, s.NullType):
+    match source, target:
+        case _ if source == target or isinstance(source, s.NullType):
             return True
         case s.ArrayType(), s.ArrayType():
-            return can_widen(given.elementType, wanted.elementType)
+            return can_widen(source.elementType, target.elementType)
         case s.MapType(), s.MapType():
-            key = can_widen(given.keyType, wanted.keyType)
-            return key and can_widen(given.valueType, wanted.valueType)
+            key = can_widen(source.keyType, target.keyType)
+            return key and can_widen(source.valueType, target.valueType)
         case s.StructType(), s.StructType():
-            pairs = zip(given.fields, wanted.fields, strict=False)
-            fits = all(can_widen(one.dataType, other.dataType) for one, other in pairs)
-            return len(given.fields) == len(wanted.fields) and fits
+            pairs = zip(source.fields, target.fields, strict=False)
+            fits = all(
+                can_widen(source_field.dataType, target_field.dataType)
+                for source_field, target_field in pairs
+            )
+            return len(source.fields) == len(target.fields) and fits
         case s.AtomicType(), s.StringType():
-            return not isinstance(given, s.VariantType)
+            return not isinstance(source, s.VariantType)
         case _:
-            return _is_wider(given, wanted)
+            return _is_wider(source, target)
 
 
-def _is_wider(given: s.DataType, wanted: s.DataType) -> bool:
-    if isinstance(wanted, s.DecimalType):
-        digits = _digits(given)
+def _is_wider(source: s.DataType, target: s.DataType) -> bool:
+    if isinstance(target, s.DecimalType):
+        digits = _digits(source)
         if digits is None:
             return False
         before, behind = digits
-        return wanted.precision - wanted.scale >= before and wanted.scale >= behind
-    if isinstance(given, s.DecimalType):
-        most = _INTEGERS.get(type(wanted))
-        return most is not None and given.scale == 0 and given.precision < most
-    if isinstance(given, _WIDENING) and isinstance(wanted, _WIDENING):
-        return _WIDENING.index(type(given)) <= _WIDENING.index(type(wanted))
-    return (type(given), type(wanted)) in _ATOMIC_PAIRS
+        return target.precision - target.scale >= before and target.scale >= behind
+    if isinstance(source, s.DecimalType):
+        most = _INTEGERS.get(type(target))
+        return most is not None and source.scale == 0 and source.precision < most
+    if isinstance(source, _WIDENING) and isinstance(target, _WIDENING):
+        return _WIDENING.index(type(source)) <= _WIDENING.index(type(target))
+    return (type(source), type(target)) in _ATOMIC_PAIRS
 
 
 def _digits(kind: s.DataType) -> tuple[int, int] | None:

@@ -23,8 +23,8 @@ def spark_text(view: ViewMetadata, name: str) -> str:
     version = view.current_version
     text = version.sql_for(SPARK_DIALECT)
     if text is None:
-        found = ", ".join(version.dialects) or "none"
-        raise UnsupportedError(f"View {name} has no text for Spark; dialects it has: {found}")
+        dialects = ", ".join(version.dialects) or "none"
+        raise UnsupportedError(f"View {name} has no text for Spark; dialects it has: {dialects}")
     return text
 
 

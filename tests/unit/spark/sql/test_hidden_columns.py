@@ -19,7 +19,7 @@ def named(text: str, *beside: str, own: tuple[str, ...] = ("id",), version: int 
         own,
         has_lineage=version == 3,
         case_sensitive=False,
-        beside=lambda: frozenset(beside),
+        other_columns=lambda: frozenset(beside),
     )
     return list(found)
 
