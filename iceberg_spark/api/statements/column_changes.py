@@ -21,7 +21,7 @@ from iceberg_spark.spark.sql.statements.alter_table import (
     IdentifierFields,
     RenameColumn,
 )
-from iceberg_spark.spark.sql.statements.columns import Column, Place
+from iceberg_spark.spark.sql.statements.columns import Column, ColumnPosition
 from iceberg_spark.spec.schema import Schema
 
 Path: TypeAlias = tuple[str, ...]
@@ -66,7 +66,7 @@ def _add(spark: SparkSession, update: UpdateSchema, column: Column) -> None:
         meant = as_type(kind, column.path[-1], format_version=3)
         (default,) = defaults_of(spark, [(column.default, meant)])
     update.add_column(column.path, kind, column.comment, column.required, default_value=default)
-    _move(update, column.path, column.place)
+    _move(update, column.path, column.position)
 
 
 def _alter(spark: SparkSession, update: UpdateSchema, schema: Schema, change: AlterColumn) -> None:
@@ -78,10 +78,10 @@ def _alter(spark: SparkSession, update: UpdateSchema, schema: Schema, change: Al
         there = None if field_id is None else schema.find_field(field_id).field_type
         value = defaults_of(spark, [(change.default, there)])[0] if change.default else None
         update.set_default_value(change.path, value)
-    _move(update, change.path, change.place)
+    _move(update, change.path, change.position)
 
 
-def _move(update: UpdateSchema, path: Path, position: Place | None) -> None:
+def _move(update: UpdateSchema, path: Path, position: ColumnPosition | None) -> None:
     if position is None:
         return
     if position.after is None:

@@ -161,7 +161,7 @@ def schema_of(spark: SparkSession, columns: tuple[Column, ...]) -> Schema:
     Defaults are worked out by Spark now.
     """
     for column in columns:
-        if len(column.path) > 1 or column.place is not None:
+        if len(column.path) > 1 or column.position is not None:
             raise InvalidInputError(
                 f"Column '{'.'.join(column.path)}': a new table's columns are names, in order"
             )

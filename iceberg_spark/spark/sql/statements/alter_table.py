@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from iceberg_spark.spark.sql.statements.columns import Column, Place, read_column, read_columns
+from iceberg_spark.spark.sql.statements.columns import (
+    Column,
+    ColumnPosition,
+    read_column,
+    read_columns,
+)
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 from iceberg_spark.spark.sql.statements.properties import read_table_keys, read_table_properties
 from iceberg_spark.spark.sql.statements.references import RefChange, read_ref_change, sees_ref
@@ -46,7 +51,7 @@ class AlterColumn:
     required: bool | None = None
     comment: str | None = None
     default: str | None = None
-    place: Place | None = None
+    position: ColumnPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +257,8 @@ def _alter_column(cursor: Cursor) -> list[Change]:
     if cursor.takes("COMMENT"):
         return [AlterColumn(path, comment=cursor.string())]
     if cursor.sees("FIRST") or cursor.sees("AFTER"):
-        place = Place() if cursor.takes("FIRST") else Place(_after(cursor))
-        return [AlterColumn(path, place=place)]
+        position = ColumnPosition() if cursor.takes("FIRST") else ColumnPosition(_after(cursor))
+        return [AlterColumn(path, position=position)]
     return _hive_change(path, cursor)
 
 
@@ -266,7 +271,7 @@ def _hive_change(path: Path, cursor: Cursor) -> list[Change]:
             "SET NOT NULL, or SET DEFAULT, for the rest, and a name without its parents"
         )
     changes: list[Change] = [
-        AlterColumn(path, type=column.type, comment=column.comment, place=column.place)
+        AlterColumn(path, type=column.type, comment=column.comment, position=column.position)
     ]
     if column.path[-1] != path[-1]:
         changes.append(RenameColumn(path, column.path[-1]))
@@ -308,9 +313,9 @@ def _ordering(cursor: Cursor) -> WriteOrder:
 def _sort_fields(cursor: Cursor) -> tuple[str, ...]:
     """Read the fields of an order, which may stand in brackets; one may be called distributed."""
     fields = cursor.brackets() if cursor.sees_open() else cursor
-    found = [fields.term((",",), _DISTRIBUTED)]
+    terms = [fields.term((",",), _DISTRIBUTED)]
     while fields.takes(","):
-        found.append(fields.term((",",), _DISTRIBUTED))
+        terms.append(fields.term((",",), _DISTRIBUTED))
     if fields is not cursor:
         fields.done()
-    return tuple(found)
+    return tuple(terms)

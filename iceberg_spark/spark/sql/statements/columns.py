@@ -11,7 +11,7 @@ _OTHERS = (("GENERATED",), ("PRIMARY",), ("CHECK",), ("UNIQUE",), ("REFERENCES",
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ColumnPosition:
     """Where a column goes: behind another one of the same struct, or first (`after` is None)."""
 
     after: str | None = None
@@ -29,7 +29,7 @@ class Column:
     required: bool = False
     default: str | None = None
     comment: str | None = None
-    place: Place | None = None
+    position: ColumnPosition | None = None
 
 
 def read_columns(cursor: Cursor) -> tuple[Column, ...]:
@@ -42,7 +42,7 @@ def read_column(cursor: Cursor) -> Column:
     path = cursor.name()
     cursor.takes(":")
     kind = cursor.until(*_ENDS, *_OTHERS)
-    required, default, comment, place = False, None, None, None
+    required, default, comment, position = False, None, None, None
     while not cursor.at_end:
         if cursor.takes("NOT", "NULL"):
             required = True
@@ -51,17 +51,17 @@ def read_column(cursor: Cursor) -> Column:
         elif cursor.takes("DEFAULT"):
             default = cursor.until(*_ENDS, *_OTHERS)
         elif cursor.sees("FIRST") or cursor.sees("AFTER"):
-            place = read_place(cursor)
+            position = read_position(cursor)
         else:
             raise cursor.fault(
                 f"Column '{'.'.join(path)}': '{cursor.rest()}' is nothing that an Iceberg table has"
             )
-    return Column(path, kind, required, default, comment, place)
+    return Column(path, kind, required, default, comment, position)
 
 
-def read_place(cursor: Cursor) -> Place:
+def read_position(cursor: Cursor) -> ColumnPosition:
     """Read `FIRST` or `AFTER name`. Raises InvalidInputError."""
     if cursor.takes("FIRST"):
-        return Place()
+        return ColumnPosition()
     cursor.needs("AFTER")
-    return Place(cursor.identifier())
+    return ColumnPosition(cursor.identifier())

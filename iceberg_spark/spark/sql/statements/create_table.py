@@ -138,10 +138,10 @@ class _Clauses:
     def _next(self, cursor: Cursor, *words: str) -> bool:
         if not cursor.sees(*words):
             return False
-        said = " ".join(words)
-        if said in self.seen:
-            raise cursor.error(f"{said} may be there once")
-        self.seen.add(said)
+        clause = " ".join(words)
+        if clause in self.seen:
+            raise cursor.error(f"{clause} may be there once")
+        self.seen.add(clause)
         return cursor.takes(*words)
 
     def _partition(self, item: Cursor) -> None:
@@ -167,7 +167,7 @@ def _buckets(cursor: Cursor) -> str:
             "... WRITE ORDERED BY afterwards"
         )
     cursor.needs("INTO")
-    count = cursor.whole()
+    count = cursor.integer()
     cursor.needs("BUCKETS")
     return f"bucket({count}, {columns[0]})"
 

@@ -16,22 +16,22 @@ def with_ctes(text: str, with_clause: str, dialect: Dialect) -> str:
     """
     if not with_clause:
         return text
-    pieces, at = [], 0
+    pieces, position = [], 0
     tokens = tokens_of(text, dialect)
-    for place, token in enumerate(tokens):
-        cursor = Cursor(text, tokens[place:], dialect)
-        if token.start < at or not cursor.sees_open():
+    for index, token in enumerate(tokens):
+        cursor = Cursor(text, tokens[index:], dialect)
+        if token.start < position or not cursor.sees_open():
             continue
         inner = cursor.brackets()
         start = inner.position
         if any(inner.sees(word) for word in _QUERIES):
-            pieces += [text[at:start], f"{with_clause} ", text[start : cursor.end]]
-            at = cursor.end
+            pieces += [text[position:start], f"{with_clause} ", text[start : cursor.end]]
+            position = cursor.end
         elif inner.takes("WITH"):
             head = f"{_recursive(with_clause) if inner.takes('RECURSIVE') else with_clause}, "
-            pieces += [text[at:start], head, text[inner.position : cursor.end]]
-            at = cursor.end
-    return "".join([*pieces, text[at:]])
+            pieces += [text[position:start], head, text[inner.position : cursor.end]]
+            position = cursor.end
+    return "".join([*pieces, text[position:]])
 
 
 def _recursive(with_clause: str) -> str:

@@ -52,31 +52,31 @@ def tokens_of(text: str, dialect: Dialect = SPARK) -> list[Token]:
 
     Two statements in one text are an error, as in Spark.
     """
-    found = script_tokens(text, dialect)
-    for token in found:
+    tokens = script_tokens(text, dialect)
+    for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
             raise InvalidInputError(
                 f"{place_in(text, token.start)}: one statement a call, and ';' ends one"
             )
-    return found
+    return tokens
 
 
 def script_tokens(text: str, dialect: Dialect = SPARK) -> list[Token]:
     """Return the tokens of one or several statements. Raises InvalidInputError."""
     grammar = _StatementsNames if dialect.quoted_names else _Statements
     try:
-        found = list(tokenize(text, grammar))
+        tokens = list(tokenize(text, grammar))
     except SqlglotError as cause:
         raise UnreadableTextError(_unclosed(text, grammar)) from cause
     # `5L` comes as three tokens of one place, a cast to a long: the first stands for all.
-    found = [
+    tokens = [
         token
-        for before, token in zip([None, *found], found, strict=False)
+        for before, token in zip([None, *tokens], tokens, strict=False)
         if before is None or token.start != before.start
     ]
-    while found and found[-1].token_type is TokenType.SEMICOLON:
-        found.pop()
-    return found
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    return tokens
 
 
 def split_statements(text: str, dialect: Dialect = SPARK) -> list[str]:
@@ -103,7 +103,7 @@ def split_statements(text: str, dialect: Dialect = SPARK) -> list[str]:
 
 def _unclosed(text: str, grammar: type[Spark4]) -> str:
     """Return what is wrong with a text that can't be cut: the last thing opened, never closed."""
-    opened = [found.start() for found in _OPENS.finditer(text)]
+    opened = [match.start() for match in _OPENS.finditer(text)]
     for start in reversed(opened[-_TRIED:]):
         try:
             tokenize(text[:start], grammar)
@@ -127,13 +127,13 @@ class Cursor:
     Raises InvalidInputError with line and column for what can't be read.
     """
 
-    __slots__ = ("_at", "_dialect", "_tokens", "text")
+    __slots__ = ("_dialect", "_index", "_tokens", "text")
 
     def __init__(self, text: str, tokens: Sequence[Token], dialect: Dialect = SPARK) -> None:
         self.text = text
         self._tokens = tokens
         self._dialect = dialect
-        self._at = 0
+        self._index = 0
 
     def __repr__(self) -> str:
         return f"Cursor before {self._next_shown()}"
@@ -146,28 +146,28 @@ class Cursor:
     @property
     def at_end(self) -> bool:
         """Whether everything is read."""
-        return self._at >= len(self._tokens)
+        return self._index >= len(self._tokens)
 
     @property
     def position(self) -> int:
         """Where the next token begins in the text; its length at the end."""
-        return len(self.text) if self.at_end else int(self._tokens[self._at].start)
+        return len(self.text) if self.at_end else int(self._tokens[self._index].start)
 
     @property
     def end(self) -> int:
         """Where the last token read ends in the text."""
-        return 0 if self._at == 0 else self._tokens[self._at - 1].end + 1
+        return 0 if self._index == 0 else self._tokens[self._index - 1].end + 1
 
     def sees(self, *words: str) -> bool:
         """Return whether these words come next; nothing is read."""
-        return all(self._is_word(self._at + place, word) for place, word in enumerate(words))
+        return all(self._is_word(self._index + offset, word) for offset, word in enumerate(words))
 
     def takes(self, *words: str) -> bool:
         """Read these words if they come next."""
-        found = self.sees(*words)
-        if found:
-            self._at += len(words)
-        return found
+        is_next = self.sees(*words)
+        if is_next:
+            self._index += len(words)
+        return is_next
 
     def takes_one_of(self, *words: str) -> str | None:
         """Read one of these words if it comes next, and return it."""
@@ -181,11 +181,11 @@ class Cursor:
 
     def sees_string(self) -> bool:
         """Return whether a text in quotes comes next."""
-        return any(self._is(self._at, kind) for kind in _TEXTS)
+        return any(self._is(self._index, kind) for kind in _TEXTS)
 
     def sees_open(self) -> bool:
         """Return whether an opening bracket comes next."""
-        return self._is(self._at, TokenType.L_PAREN)
+        return self._is(self._index, TokenType.L_PAREN)
 
     def string(self) -> str:
         """Read a text in quotes, as the session reads it. Raises InvalidInputError."""
@@ -193,7 +193,7 @@ class Cursor:
             raise self.error("a text in quotes is needed")
         return string_value(self._text(self._taken()), raw_texts=self._dialect.raw_texts)
 
-    def whole(self) -> int:
+    def integer(self) -> int:
         """Read a whole number, with an `L` behind it or not. Raises InvalidInputError."""
         negative = self.takes("-")
         if self.at_end:
@@ -213,7 +213,7 @@ class Cursor:
 
     def identifier(self) -> str:
         """Read one name, in backticks or not. Raises InvalidInputError."""
-        if self.at_end or not self._may_be_name(self._tokens[self._at]):
+        if self.at_end or not self._may_be_name(self._tokens[self._index]):
             raise self.error("a name is needed")
         token = self._taken()
         if token.token_type is TokenType.IDENTIFIER:
@@ -231,31 +231,31 @@ class Cursor:
 
     def names(self) -> tuple[tuple[str, ...], ...]:
         """Read names with commas between them. Raises InvalidInputError."""
-        found = [self.name()]
+        names = [self.name()]
         while self.takes(","):
-            found.append(self.name())
-        return tuple(found)
+            names.append(self.name())
+        return tuple(names)
 
     def brackets(self) -> Cursor:
         """Read what stands in brackets, and return a cursor over it. Raises InvalidInputError."""
         if not self.sees_open():
             raise self.error("'(' is needed")
-        first = self._at + 1
-        self._at = self._past_brackets(self._at)
-        return self._over(first, self._at - 1)
+        first = self._index + 1
+        self._index = self._past_brackets(self._index)
+        return self._over(first, self._index - 1)
 
     def fresh(self) -> Cursor:
         """Return another cursor at this place."""
-        return self._over(self._at, len(self._tokens))
+        return self._over(self._index, len(self._tokens))
 
     def items(self) -> list[Cursor]:
         """Read all that is left, cut at the commas that stand in no brackets."""
-        found = []
+        items = []
         while not self.at_end:
-            found.append(self._piece(lambda cursor: cursor.sees(",")))
+            items.append(self._piece(lambda cursor: cursor.sees(",")))
             if self.takes(",") and self.at_end:
                 raise self.error("something is needed behind ','")
-        return found
+        return items
 
     def until(self, *stops: tuple[str, ...]) -> str:
         """Read up to the first of these word sequences outside brackets; return the text.
@@ -270,13 +270,13 @@ class Cursor:
 
     def clauses(self, *heads: tuple[str, ...]) -> list[Cursor]:
         """Read all that is left, cut before each of these word sequences outside brackets."""
-        found = []
+        clauses = []
         while not self.at_end:
-            first = self._at
-            self._at += 1
+            first = self._index
+            self._index += 1
             self.before(*heads)
-            found.append(self._over(first, self._at))
-        return found
+            clauses.append(self._over(first, self._index))
+        return clauses
 
     def term(self, *stops: tuple[str, ...]) -> str:
         """Read as `until` does, and return the text with a blank for each comment in it.
@@ -312,10 +312,10 @@ class Cursor:
             f"{place_in(self.text, self.position)}: {needed}, not {self._next_shown()}"
         )
 
-    def fault(self, said: str) -> InvalidInputError:
+    def fault(self, message: str) -> InvalidInputError:
         """Return an error about what was read last."""
-        last = self._tokens[self._at - 1].start if self._at else self.position
-        return InvalidInputError(f"{place_in(self.text, last)}: {said}")
+        last = self._tokens[self._index - 1].start if self._index else self.position
+        return InvalidInputError(f"{place_in(self.text, last)}: {message}")
 
     def _without_comments(self) -> str:
         parts: list[str] = []
@@ -328,17 +328,17 @@ class Cursor:
         return "".join(parts)
 
     def _piece(self, stops: Callable[[Cursor], bool]) -> Cursor:
-        first = self._at
+        first = self._index
         while not self.at_end and (self._goes_with_what_is_before() or not stops(self)):
-            if self._tokens[self._at].token_type in _OPENING:
-                self._at = self._past_brackets(self._at)
-            elif self._is_word(self._at, "<") and self._behind_type():
-                self._at = self._past_angles(self._at)
-            elif self.sees("CASE") and not self._is_field(self._at):
-                self._at = self._past_case(self._at)
+            if self._tokens[self._index].token_type in _OPENING:
+                self._index = self._past_brackets(self._index)
+            elif self._is_word(self._index, "<") and self._behind_type():
+                self._index = self._past_angles(self._index)
+            elif self.sees("CASE") and not self._is_field(self._index):
+                self._index = self._past_case(self._index)
             else:
-                self._at += 1
-        return self._over(first, self._at)
+                self._index += 1
+        return self._over(first, self._index)
 
     def _over(self, first: int, end: int) -> Cursor:
         """Return a cursor over some of the tokens; its text ends with them."""
@@ -346,65 +346,67 @@ class Cursor:
         text = self.text[: tokens[-1].end + 1] if tokens else self.text[: self.position]
         return Cursor(text, tokens, self._dialect)
 
-    def _past_brackets(self, at: int) -> int:
+    def _past_brackets(self, start: int) -> int:
         depth = 0
-        for place in range(at, len(self._tokens)):
-            kind = self._tokens[place].token_type
+        for index in range(start, len(self._tokens)):
+            kind = self._tokens[index].token_type
             depth += (kind in _OPENING) - (kind in _CLOSING)
             if depth == 0:
-                return place + 1
+                return index + 1
         raise self.error("a bracket is never closed; ')' is needed somewhere after this")
 
     def _behind_type(self) -> bool:
-        return any(self._is_word(self._at - 1, word) for word in ("ARRAY", "MAP", "STRUCT"))
+        return any(self._is_word(self._index - 1, word) for word in ("ARRAY", "MAP", "STRUCT"))
 
-    def _past_angles(self, at: int) -> int:
+    def _past_angles(self, start: int) -> int:
         """Return where a type's angle bracket ends; the place behind it if it never does."""
         depth = 0
-        for place in range(at, len(self._tokens)):
-            text = self._text(self._tokens[place])
+        for index in range(start, len(self._tokens)):
+            text = self._text(self._tokens[index])
             depth += (text == "<") - (text.count(">") if set(text) == {">"} else 0)
             if depth <= 0:
-                return place + 1
-        return at + 1
+                return index + 1
+        return start + 1
 
-    def _past_case(self, at: int) -> int:
+    def _past_case(self, start: int) -> int:
         """Return where a CASE that begins here ends; the place behind its word if it never does."""
         depth = 0
-        for place in range(at, len(self._tokens)):
-            if not self._is_field(place):
-                depth += self._is_word(place, "CASE") - self._is_word(place, "END")
+        for index in range(start, len(self._tokens)):
+            if not self._is_field(index):
+                depth += self._is_word(index, "CASE") - self._is_word(index, "END")
             if depth == 0:
-                return place + 1
-        return at + 1
+                return index + 1
+        return start + 1
 
-    def _is_word(self, at: int, word: str) -> bool:
-        if at >= len(self._tokens):
+    def _is_word(self, index: int, word: str) -> bool:
+        if index >= len(self._tokens):
             return False
-        token = self._tokens[at]
+        token = self._tokens[index]
         return token.token_type not in _QUOTED and token.text.upper() == word
 
-    def _is_field(self, at: int) -> bool:
+    def _is_field(self, index: int) -> bool:
         """Return whether a token stands behind a dot: a name, whatever word it is."""
-        return at > 0 and self._is(at - 1, TokenType.DOT)
+        return index > 0 and self._is(index - 1, TokenType.DOT)
 
     def _goes_with_what_is_before(self) -> bool:
         """Return whether the next word is a field's name, or the FROM of IS DISTINCT FROM."""
-        is_distinct = self.sees("FROM") and self._at > 0 and self._is_word(self._at - 1, "DISTINCT")
-        return is_distinct or self._is_field(self._at)
+        is_distinct = (
+            self.sees("FROM") and self._index > 0 and self._is_word(self._index - 1, "DISTINCT")
+        )
+        return is_distinct or self._is_field(self._index)
 
-    def _is(self, at: int, kind: TokenType) -> bool:
-        return at < len(self._tokens) and self._tokens[at].token_type is kind
+    def _is(self, index: int, kind: TokenType) -> bool:
+        return index < len(self._tokens) and self._tokens[index].token_type is kind
 
     def _taken(self) -> Token:
-        self._at += 1
-        return self._tokens[self._at - 1]
+        self._index += 1
+        return self._tokens[self._index - 1]
 
     def _goes_on(self) -> bool:
         """Return whether the next token is the rest of the word that the last one begins."""
-        if self._at >= len(self._tokens) or self._tokens[self._at].start != self.end:
+        if self._index >= len(self._tokens) or self._tokens[self._index].start != self.end:
             return False
-        token = self._tokens[self._at]
+        token = self._tokens[self._index]
         return token.token_type not in _QUOTED and _is_bare(self._text(token))
 
     def _joined_number(self) -> str:
@@ -422,11 +424,13 @@ class Cursor:
         return self.text[token.start : token.end + 1]
 
     def _back_to(self, position: int) -> None:
-        while self._at and self.position > position:
-            self._at -= 1
+        while self._index and self.position > position:
+            self._index -= 1
 
     def _next_shown(self) -> str:
-        return "the end" if self.at_end else f"'{_shortened(self._text(self._tokens[self._at]))}'"
+        return (
+            "the end" if self.at_end else f"'{_shortened(self._text(self._tokens[self._index]))}'"
+        )
 
 
 def _is_bare(text: str) -> bool:

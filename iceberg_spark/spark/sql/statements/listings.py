@@ -273,9 +273,9 @@ def _within(cursor: Cursor) -> Name:
 
 def _pattern(cursor: Cursor) -> str | None:
     cursor.takes("LIKE")
-    found = cursor.string() if cursor.sees_string() else None
+    pattern = cursor.string() if cursor.sees_string() else None
     cursor.done()
-    return found
+    return pattern
 
 
 def _key(cursor: Cursor) -> str | None:
@@ -285,6 +285,6 @@ def _key(cursor: Cursor) -> str | None:
     return inner.string() if inner.sees_string() else inner.rest()
 
 
-def _ended(cursor: Cursor, made: Listing) -> Listing:
+def _ended(cursor: Cursor, listing: Listing) -> Listing:
     cursor.done()
-    return made
+    return listing

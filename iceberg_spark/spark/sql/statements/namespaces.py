@@ -75,16 +75,16 @@ def read_alter_namespace(cursor: Cursor) -> AlterNamespace:
     _head(cursor, "ALTER")
     name = cursor.name()
     if cursor.takes("SET", "LOCATION"):
-        made = AlterNamespace(name, {"location": cursor.string()})
+        change = AlterNamespace(name, {"location": cursor.string()})
     elif cursor.takes("UNSET"):
         _properties_word(cursor)
-        made = AlterNamespace(name, removals=read_keys(cursor))
+        change = AlterNamespace(name, removals=read_keys(cursor))
     else:
         cursor.needs("SET")
         _properties_word(cursor)
-        made = AlterNamespace(name, read_properties(cursor))
+        change = AlterNamespace(name, read_properties(cursor))
     cursor.done()
-    return made
+    return change
 
 
 def _head(cursor: Cursor, verb: str) -> None:

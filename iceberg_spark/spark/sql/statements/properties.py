@@ -18,7 +18,7 @@ _SPARKS = {
     "collation": "Iceberg's tables have none",
 }
 """What Spark refuses in TBLPROPERTIES (AstBuilder.cleanTableProperties)."""
-_WHOLE = re.compile("-?(?:0|[1-9][0-9]*)")
+_INTEGER = re.compile("-?(?:0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,23 @@ def read_properties(cursor: Cursor, bare: Callable[[str], str] | None = None) ->
     `bare` says what the latter mean otherwise. Raises InvalidInputError, also for a key that is
     there twice.
     """
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for item in cursor.brackets().items():
         key = _key(item)
         item.takes("=")
         value = item.string() if item.sees_string() else (bare or _bare)(item.rest())
         item.done()
-        if key in found:
+        if key in properties:
             raise item.fault(f"Property '{key}' is there twice")
-        found[key] = value
-    return found
+        properties[key] = value
+    return properties
 
 
 def read_table_properties(cursor: Cursor) -> dict[str, str]:
     """Read a table's properties in brackets. Raises InvalidInputError, also for Spark's own."""
-    found = read_properties(cursor)
-    _refuse_sparks(cursor, found)
-    return found
+    properties = read_properties(cursor)
+    _refuse_sparks(cursor, properties)
+    return properties
 
 
 def read_table_options(cursor: Cursor) -> dict[str, Option]:
@@ -62,15 +62,15 @@ def read_table_options(cursor: Cursor) -> dict[str, Option]:
     inner = cursor.brackets()
     if inner.at_end:
         raise cursor.fault("OPTIONS () names none: leave it out")
-    found: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     for item in inner.items():
         key = item.string() if item.sees_string() else ".".join(item.name())
         item.takes("=")
         if item.at_end:
             raise item.fault(f"Option '{key}' needs a value")
-        found[key] = _option(item)
-    _refuse_sparks(cursor, found)
-    return found
+        options[key] = _option(item)
+    _refuse_sparks(cursor, options)
+    return options
 
 
 def _option(item: Cursor) -> Option:
@@ -80,15 +80,15 @@ def _option(item: Cursor) -> Option:
         if probe.at_end:
             return Option(text)
     text = _bare(item.term())
-    is_plain = text in ("true", "false") or _WHOLE.fullmatch(text) is not None
+    is_plain = text in ("true", "false") or _INTEGER.fullmatch(text) is not None
     return Option(text, is_expression=not is_plain)
 
 
 def read_table_keys(cursor: Cursor) -> tuple[str, ...]:
     """Read keys of a table's properties in brackets; raises as `read_table_properties`."""
-    found = read_keys(cursor)
-    _refuse_sparks(cursor, found)
-    return found
+    keys = read_keys(cursor)
+    _refuse_sparks(cursor, keys)
+    return keys
 
 
 def _refuse_sparks(cursor: Cursor, keys: Iterable[str]) -> None:

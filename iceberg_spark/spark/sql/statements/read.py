@@ -253,7 +253,7 @@ def _past_ctes(cursor: Cursor) -> None:
         if cursor.sees_open():
             cursor.brackets()
         elif cursor.takes("MAX", "RECURSION", "LEVEL"):
-            cursor.whole()
+            cursor.integer()
         elif cursor.takes(","):
             cursor.identifier()
         elif not cursor.takes("AS"):
@@ -264,8 +264,8 @@ def _explain(cursor: Cursor) -> Explain | None:
     probe = cursor.fresh()
     if probe.takes("DESCRIBE") or probe.takes("DESC"):
         is_said = probe.takes("QUERY")
-        known = _is_query(probe) if is_said else probe.sees("SELECT") or probe.sees("WITH")
-        return Explain("DESCRIBE QUERY ", probe.rest()) if known else None
+        is_query = _is_query(probe) if is_said else probe.sees("SELECT") or probe.sees("WITH")
+        return Explain("DESCRIBE QUERY ", probe.rest()) if is_query else None
     if not probe.takes("EXPLAIN"):
         return None
     mode = probe.takes_one_of(*EXPLAIN_MODES)

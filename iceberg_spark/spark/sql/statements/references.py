@@ -50,7 +50,7 @@ def read_ref_change(cursor: Cursor) -> RefChange:
     kind = _kind(cursor)
     if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
     name = cursor.identifier()
-    snapshot_id = cursor.whole() if cursor.takes("AS", "OF", "VERSION") else None
+    snapshot_id = cursor.integer() if cursor.takes("AS", "OF", "VERSION") else None
     age = _age(cursor) if cursor.takes("RETAIN") else None
     count, snapshot_age = None, None
     if kind == "branch" and cursor.takes("WITH", "SNAPSHOT", "RETENTION"):
@@ -76,7 +76,7 @@ def _kind(cursor: Cursor) -> str:
 
 
 def _age(cursor: Cursor) -> int:
-    number = cursor.whole()
+    number = cursor.integer()
     unit = cursor.takes_one_of(*_MS)
     if unit is None:
         raise cursor.error(f"{', '.join(_MS)} is needed")
@@ -85,7 +85,7 @@ def _age(cursor: Cursor) -> int:
 
 def _retention(cursor: Cursor) -> tuple[int | None, int | None]:
     """Read `2 SNAPSHOTS`, `3 DAYS` or both in this order."""
-    number = cursor.whole()
+    number = cursor.integer()
     if not cursor.takes("SNAPSHOTS"):
         unit = cursor.takes_one_of(*_MS)
         if unit is None:

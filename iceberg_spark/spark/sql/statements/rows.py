@@ -182,13 +182,13 @@ def partition_values(
     A name without a value has None. Where rows go by them values must be `literals`, as in Spark.
     Raises InvalidInputError.
     """
-    found = []
+    values = []
     for item in cursor.brackets().items():
         name = item.identifier()
         read = _constant if literals else Cursor.rest
-        found.append((name, read(item) if item.takes("=") else None))
+        values.append((name, read(item) if item.takes("=") else None))
         item.done()
-    return tuple(found)
+    return tuple(values)
 
 
 def _constant(item: Cursor) -> str:
@@ -238,8 +238,10 @@ def read_update(cursor: Cursor, with_clause: str = "") -> Update:
     condition = cursor.rest() if cursor.takes("WHERE") else "true"
     cursor.done()
     if with_clause:
-        given = [(name, with_ctes(text, with_clause, cursor.dialect)) for name, text in values]
-        values, condition = tuple(given), with_ctes(condition, with_clause, cursor.dialect)
+        assignments = [
+            (name, with_ctes(text, with_clause, cursor.dialect)) for name, text in values
+        ]
+        values, condition = tuple(assignments), with_ctes(condition, with_clause, cursor.dialect)
     return Update(table, alias, values, condition)
 
 
@@ -274,14 +276,14 @@ def read_merge(cursor: Cursor, with_clause: str = "") -> Merge:
     if with_clause:
         source = f"({with_clause} SELECT * FROM {source})"  # noqa: S608 (the user's own text)
         on = with_ctes(on, with_clause, cursor.dialect)
-        clauses = [_clause_with_ctes(one, with_clause, cursor.dialect) for one in clauses]
+        clauses = [_clause_with_ctes(clause, with_clause, cursor.dialect) for clause in clauses]
     return Merge(table, alias, source, source_alias, on, tuple(clauses), evolves, source_name)
 
 
 def _clause_with_ctes(clause: WhenClause, with_clause: str, dialect: Dialect) -> WhenClause:
-    said = clause.condition and with_ctes(clause.condition, with_clause, dialect)
+    condition = clause.condition and with_ctes(clause.condition, with_clause, dialect)
     values = tuple(with_ctes(text, with_clause, dialect) for text in clause.values)
-    return replace(clause, condition=said, values=values)
+    return replace(clause, condition=condition, values=values)
 
 
 _PLAIN = re.compile(
@@ -309,13 +311,13 @@ def _alias(cursor: Cursor, follows: str) -> str | None:
 
 
 def _assignments(cursor: Cursor, *stops: tuple[str, ...]) -> tuple[tuple[Name, str], ...]:
-    found = []
+    assignments = []
     while True:
         name = cursor.name()
         cursor.needs("=")
-        found.append((name, cursor.until((",",), *stops)))
+        assignments.append((name, cursor.until((",",), *stops)))
         if not cursor.takes(","):
-            return tuple(found)
+            return tuple(assignments)
 
 
 def _when(cursor: Cursor) -> WhenClause:

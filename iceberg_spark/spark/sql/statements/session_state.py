@@ -56,15 +56,15 @@ def read_execute(cursor: Cursor) -> ExecuteImmediate:
 
 def read_set_variable(cursor: Cursor) -> SetVariable:
     """Read a statement from SET on. Raises InvalidInputError."""
-    start, found = cursor.position, []
+    start, assignments = cursor.position, []
     while True:
         cursor.until(("=",))
         cursor.needs("=")
         head = cursor.text[start : cursor.end]
-        found.append((head, cursor.until((",",))))
+        assignments.append((head, cursor.until((",",))))
         start = cursor.position
         if not cursor.takes(","):
-            return SetVariable(tuple(found))
+            return SetVariable(tuple(assignments))
 
 
 def _value(item: Cursor) -> tuple[str | None, str]:

@@ -70,14 +70,14 @@ def read_view_columns(cursor: Cursor) -> tuple[tuple[str, str], ...]:
     """Read `(a COMMENT 'x', b)` if a bracket comes next. Raises InvalidInputError."""
     if not cursor.sees_open():
         return ()
-    found = []
+    columns = []
     for item in cursor.brackets().items():
         name = item.identifier()
-        found.append((name, item.string() if item.takes("COMMENT") else ""))
+        columns.append((name, item.string() if item.takes("COMMENT") else ""))
         item.done()
-    if len({name.lower() for name, _ in found}) < len(found):
+    if len({name.lower() for name, _ in columns}) < len(columns):
         raise cursor.fault("Two columns of the view have the same name")
-    return tuple(found)
+    return tuple(columns)
 
 
 def _create(cursor: Cursor) -> CreateView:
@@ -108,15 +108,15 @@ def _create(cursor: Cursor) -> CreateView:
 def _alter(cursor: Cursor) -> AlterView:
     name = cursor.name()
     if cursor.takes("RENAME", "TO"):
-        made = AlterView(name, new_name=cursor.name())
+        change = AlterView(name, new_name=cursor.name())
     elif cursor.takes("SET", "TBLPROPERTIES"):
-        made = AlterView(name, read_properties(cursor))
+        change = AlterView(name, read_properties(cursor))
     elif cursor.takes("UNSET", "TBLPROPERTIES"):
         if_exists = cursor.takes("IF", "EXISTS")
-        made = AlterView(name, removals=read_keys(cursor), if_exists=if_exists)
+        change = AlterView(name, removals=read_keys(cursor), if_exists=if_exists)
     elif cursor.takes("AS"):
         raise cursor.fault("ALTER VIEW ... AS: say CREATE OR REPLACE VIEW, as Java asks too")
     else:
         raise cursor.error("SET TBLPROPERTIES, UNSET TBLPROPERTIES or RENAME TO is needed")
     cursor.done()
-    return made
+    return change

@@ -23,7 +23,7 @@ from iceberg_spark.spark.sql.statements.alter_table import (
     WriteOrder,
 )
 from iceberg_spark.spark.sql.statements.call import Call
-from iceberg_spark.spark.sql.statements.columns import Column, Place
+from iceberg_spark.spark.sql.statements.columns import Column, ColumnPosition
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
@@ -129,13 +129,13 @@ def test_a_table_is_dropped() -> None:
     [
         (
             "ADD COLUMN a map<string, int> FIRST",
-            AddColumns((Column(("a",), "map<string, int>", place=Place()),)),
+            AddColumns((Column(("a",), "map<string, int>", position=ColumnPosition()),)),
         ),
         (
             "ADD COLUMNS (a int COMMENT 'x' AFTER b, p.z double)",
             AddColumns(
                 (
-                    Column(("a",), "int", comment="x", place=Place("b")),
+                    Column(("a",), "int", comment="x", position=ColumnPosition("b")),
                     Column(("p", "z"), "double"),
                 )
             ),
@@ -148,7 +148,7 @@ def test_a_table_is_dropped() -> None:
         ("ALTER COLUMN a SET NOT NULL", AlterColumn(("a",), required=True)),
         ("ALTER COLUMN a SET DEFAULT f(1, 2)", AlterColumn(("a",), default="f(1, 2)")),
         ("ALTER COLUMN a DROP DEFAULT", AlterColumn(("a",), default="")),
-        ("ALTER a AFTER b", AlterColumn(("a",), place=Place("b"))),
+        ("ALTER a AFTER b", AlterColumn(("a",), position=ColumnPosition("b"))),
         ("ADD PARTITION FIELD bucket(16, id) AS x", AddPartitionField("bucket(16, id) AS x")),
         ("DROP PARTITION FIELD truncate(4, s)", DropPartitionField("truncate(4, s)")),
         (
@@ -206,13 +206,13 @@ def test_several_columns_are_altered_at_once() -> None:
     assert changes("ALTER COLUMN a TYPE bigint, b COMMENT 'x, y', c FIRST") == (
         AlterColumn(("a",), type="bigint"),
         AlterColumn(("b",), comment="x, y"),
-        AlterColumn(("c",), place=Place()),
+        AlterColumn(("c",), position=ColumnPosition()),
     )
 
 
 def test_hives_change_column_is_a_change_and_a_rename() -> None:
     assert changes("CHANGE COLUMN a b bigint COMMENT 'x' AFTER c") == (
-        AlterColumn(("a",), type="bigint", comment="x", place=Place("c")),
+        AlterColumn(("a",), type="bigint", comment="x", position=ColumnPosition("c")),
         RenameColumn(("a",), "b"),
     )
 
