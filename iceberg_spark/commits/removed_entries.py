@@ -15,6 +15,7 @@ from iceberg_spark.arrow.values import to_array
 from iceberg_spark.commits.new_manifests import tuple_type
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.expr import stats
+from iceberg_spark.expr.logic import field_ids
 from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.must_match import must_match
 from iceberg_spark.expr.nodes import Bound, Constant
@@ -228,7 +229,20 @@ def row_matches(
         part = statistics.filter(pa.array(members))
         may[members] = _mask(stats.evaluate(may_match(rest), part))
         must[members] = _mask(stats.evaluate(must_match(rest), part))
+        if manifest.content is ManifestContent.DELETES:
+            must[members] &= _compares_columns(entries, rest)[members]
     return may, must
+
+
+def _compares_columns(entries: pa.Table, rest: Bound) -> Mask:
+    """Return which equality deletes compare all columns of a predicate.
+
+    A delete file may store whole rows and compare some columns of them, as Flink's do. The bounds
+    of the other columns say nothing about the rows that it deletes.
+    """
+    needed = set(field_ids(rest))
+    compared = entries.column("equality_ids").to_pylist()
+    return np.array([needed.issubset(columns or ()) for columns in compared], np.bool_)
 
 
 def _pruning(base: TableMetadata, spec_id: int, bound: Bound) -> SpecPruning:

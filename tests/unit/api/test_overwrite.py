@@ -1,19 +1,26 @@
 """Overwriting: all rows, by filter with partly matching files, by partition."""
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark import Table
+from iceberg_spark import DataFile, Table
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.errors import (
     InvalidExpressionError,
     InvalidInputError,
     InvalidTypeError,
     ValidationException,
 )
+from iceberg_spark.write.context import TaskId
+from iceberg_spark.write.equality_delete_writer import equality_schema, write_equality_deletes
+from iceberg_spark.write.new_write import write_context
 from tests.unit.api.tables import data_files, files_below, ids, make, rows
 
 
@@ -200,6 +207,33 @@ def test_snapshot_properties_land_in_the_summary():
     assert table.current_snapshot().summary["job"] == "o"
     table.dynamic_partition_overwrite(rows(id=[9], k=["a"]), snapshot_properties={"job": "d"})
     assert table.current_snapshot().summary["job"] == "d"
+
+
+def test_an_equality_delete_goes_by_the_columns_that_it_compares() -> None:
+    table = make()
+    table.append(rows(id=[1], k=["b"]))
+    table.append(rows(id=[2], k=["a"]))
+    delete = equality_delete(table, id=1, k="a")
+    commit(table._catalog, table.identifier, RowDelta((), [delete], planned=None), table._loaded)
+    table.refresh()
+    table.overwrite(rows(id=[9], k=["a"]), "k = 'a'")
+    assert ids(table) == [9]
+
+
+def equality_delete(table: Table, **row: object) -> DataFile:
+    """Write a delete file with a whole row, of which the id is compared, as Flink does."""
+    kind = to_arrow(equality_schema(table.schema(), [1, 2]))
+    batch = pa.RecordBatch.from_pylist([row], schema=kind)
+    [file] = write_equality_deletes(
+        write_context(table.metadata),
+        table.io,
+        [batch],
+        equality_ids=[1, 2],
+        spec=table.spec(),
+        partition=(),
+        task=TaskId(),
+    )
+    return replace(file, equality_ids=(1,))
 
 
 def test_replaced_files_stay_for_time_travel():
