@@ -21,18 +21,18 @@ from iceberg_spark.row_level.row_level_change import ChangedRows, RowVerb, row_c
 from iceberg_spark.spec.summary import STAGED_WAP_ID
 
 
-def scd_type(given: int | str) -> int:
+def scd_type(value: int | str) -> int:
     """Return 1 or 2. Raises InvalidInputError."""
-    if isinstance(given, bool) or str(given) not in ("1", "2"):
-        raise InvalidInputError(f"stored_as_scd_type must be 1 or 2, not {given!r}")
-    return int(given)
+    if isinstance(value, bool) or str(value) not in ("1", "2"):
+        raise InvalidInputError(f"stored_as_scd_type must be 1 or 2, not {value!r}")
+    return int(value)
 
 
 def add_changes(changes: StagedChanges, request: CdcRequest) -> ChangedRows:
-    """Add to the changes of a commit what a request makes of the table; returns the counts.
+    """Add the changes of a request to those of a commit; returns the counts.
 
-    Raises InvalidInputError for changes that are to be staged: deletes that nobody published
-    would be known already.
+    Raises InvalidInputError for a staged commit: the ledger would contain deletes that nobody
+    published.
     """
     if STAGED_WAP_ID in (request.snapshot_properties or {}):
         raise InvalidInputError(
@@ -52,18 +52,20 @@ def add_changes(changes: StagedChanges, request: CdcRequest) -> ChangedRows:
         truncated = _deleted(changes, verb, gone)
         verb = _verb(changes, request)
         ledger = replace(ledger, metadata=changes.metadata())
-    made = apply_planned(verb, changes.context(), planned, request, ledger)
-    change = made.planned.change
-    written = (*change.added_data, *change.added_deletes, *made.notes.added)
+    applied = apply_planned(verb, changes.context(), planned, request, ledger)
+    change = applied.planned.change
+    written = (*change.added_data, *change.added_deletes, *applied.notes.added)
     changes.note(file.file_path for file in written)
-    verb = made.verb(verb)
+    verb = applied.verb(verb)
     if not change.is_empty:
-        changes.actions.append(row_change_action(verb, made.planned))
-    elif not made.notes.is_empty:  # the ledger goes with a snapshot of the data, always
-        told = verb.snapshot_properties
-        changes.actions.append(AppendFiles((), branch=verb.branch, snapshot_properties=told))
-    if not (change.is_empty and made.notes.is_empty):
-        changes.actions.append(made.notes.action())
+        changes.actions.append(row_change_action(verb, applied.planned))
+    elif not applied.notes.is_empty:  # the ledger goes with a snapshot of the data, always
+        snapshot_properties = verb.snapshot_properties
+        changes.actions.append(
+            AppendFiles((), branch=verb.branch, snapshot_properties=snapshot_properties)
+        )
+    if not (change.is_empty and applied.notes.is_empty):
+        changes.actions.append(applied.notes.action())
     counts = change.counts
     return replace(counts, deleted=counts.deleted + truncated)
 

@@ -16,22 +16,24 @@ def drop_with_all(catalog: Catalog, listed: Namespaces, namespace: Name) -> None
     What can't be dropped with them is looked for first. Raises NamespaceNotEmptyError for that,
     when nothing has gone yet, and NoSuchNamespaceError.
     """
-    places = list(_innermost_first(listed, namespace))
-    for place in places:
-        stays = listed.what_stays(place)
+    namespaces = list(_innermost_first(listed, namespace))
+    for member in namespaces:
+        stays = listed.what_stays(member)
         if stays is not None:
             raise NamespaceNotEmptyError(
-                f"Namespace {'.'.join(place)} of catalog '{catalog.name}' can't be dropped with "
+                f"Namespace {'.'.join(member)} of catalog '{catalog.name}' can't be dropped with "
                 f"CASCADE, and nothing was dropped: {stays}"
             )
-    found = [(place, listed.list_tables(place), _views(catalog, place)) for place in places]
-    for place, tables, views in found:
+    contents = [
+        (member, listed.list_tables(member), _views(catalog, member)) for member in namespaces
+    ]
+    for member, tables, views in contents:
         for table in tables:
             drop_table(catalog, ".".join(table), purge=False)
         for of_catalog, name in views:
             of_catalog.drop(".".join(name))
         with suppress(NoSuchNamespaceError):  # some are there by what is in them alone
-            listed.drop(place)
+            listed.drop(member)
 
 
 def _innermost_first(listed: Namespaces, namespace: Name) -> Iterator[Name]:

@@ -67,8 +67,10 @@ class TableCatalog:
 
         Raises TableAlreadyExistsError, NoSuchNamespaceError.
         """
-        name, made = table_name(identifier), properties or {}
-        return deferred.create(self._catalog, name, schema, partition_by, sort_order, made)
+        name, table_properties = table_name(identifier), properties or {}
+        return deferred.create(
+            self._catalog, name, schema, partition_by, sort_order, table_properties
+        )
 
     def transaction(self) -> deferred.CatalogTransaction:
         """Return a transaction of several tables: `with cat.transaction() as tx: ...`."""
@@ -144,7 +146,7 @@ class TableCatalog:
     def create_namespace_if_not_exists(
         self, namespace: TableName, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Create a namespace unless there is one of that name, which stays as it is."""
+        """Create a namespace; one that exists stays unchanged."""
         if self.namespace_exists(namespace):
             return
         try:
@@ -232,8 +234,8 @@ class TableCatalog:
         texts = property_texts(properties or {})
         if location is not None:
             location = deferred.chosen_location(self._catalog, name, location)
-        made = new_view(spark, self._catalog, name, sql, default, columns, texts)
-        view = replace(made, location=location)
+        definition = new_view(spark, self._catalog, name, sql, default, columns, texts)
+        view = replace(definition, location=location)
         make = partial(create_or_replace, views) if or_replace else views.create
         return View(name, make(name, view))
 
@@ -252,10 +254,10 @@ class TableCatalog:
 
     @property
     def _listed(self) -> Namespaces:
-        found = self._catalog.namespaces
-        if found is None:
+        namespaces = self._catalog.namespaces
+        if namespaces is None:
             raise UnsupportedError(f"Catalog '{self.name}' keeps no list of its tables")
-        return found
+        return namespaces
 
 
 def transaction(catalog: TableCatalog | str) -> deferred.CatalogTransaction:

@@ -1,4 +1,4 @@
-"""`spark.catalog` of an enabled session: what makes, drops and caches tables of ours."""
+"""Methods of `spark.catalog` of an enabled session that create, drop or cache Iceberg tables."""
 
 from __future__ import annotations
 
@@ -74,19 +74,19 @@ def _about(parameter: str, ours: Method, own: Method, *, in_spark: bool = False)
         (table_parts, names_table) if is_table else (namespace_parts, names_namespace)
     )
 
-    def answer(self: Any, *given: Any, **named: Any) -> Any:
-        written = given[0] if given else named.get(parameter)
+    def answer(self: Any, *arguments: Any, **named: Any) -> Any:
+        written = arguments[0] if arguments else named.get(parameter)
         if uses_original_methods():
-            return own(self, *given, **named)
+            return own(self, *arguments, **named)
         spark = session_of_catalog(self)
         name = read(spark, written)
         if not is_iceberg(spark, name) or "/" in name[-1]:
-            return own(self, *given, **named)
+            return own(self, *arguments, **named)
         if in_spark and register_catalogs(spark):
             with errors_of_catalogs(spark):
-                return own(self, *given, **named)
+                return own(self, *arguments, **named)
         rest = {key: value for key, value in named.items() if key != parameter}
-        return ours(spark, name, *given[1:], **rest)
+        return ours(spark, name, *arguments[1:], **rest)
 
     return answer
 
@@ -120,10 +120,10 @@ def _create_table(
 
 def _cache_table(spark: SparkSession, name: Name, storageLevel: Any = None) -> NoReturn:  # noqa: N803, ARG001
     new_target(spark, name).table()
-    whole = ".".join(name)
+    full_name = ".".join(name)
     raise UnsupportedError(
-        f"{whole} can't be cached by its name over Spark Connect: each query reads the newest "
-        f"version. Cache a DataFrame, and use that: spark.table('{whole}').cache()"
+        f"{full_name} can't be cached by its name over Spark Connect: each query reads the newest "
+        f"version. Cache a DataFrame, and use that: spark.table('{full_name}').cache()"
     )
 
 
@@ -168,8 +168,11 @@ def _drop_view(spark: SparkSession, name: Name, ifExists: bool = False) -> None:
 
 
 def _list_partitions(spark: SparkSession, name: Name) -> list[Any]:
-    made: Any = pyspark_catalog.TablePartition  # type: ignore[attr-defined]
-    return [made(partition=row[0]) for row in run_command(spark, ShowPartitions(name)).collect()]
+    table_partition: Any = pyspark_catalog.TablePartition  # type: ignore[attr-defined]
+    return [
+        table_partition(partition=row[0])
+        for row in run_command(spark, ShowPartitions(name)).collect()
+    ]
 
 
 def _table_properties(spark: SparkSession, name: Name) -> dict[str, str]:
@@ -209,11 +212,14 @@ def _list_views(spark: SparkSession, name: Name, pattern: str | None = None) -> 
 
 def _list_catalogs(own: Method) -> Method:
     def list_catalogs(self: Any, pattern: str | None = None) -> list[CatalogMetadata]:
-        found = list(own(self, pattern))
+        catalogs = list(own(self, pattern))
         if uses_original_methods():
-            return found
-        known = {one.name for one in found}
+            return catalogs
+        spark_names = {catalog.name for catalog in catalogs}
         ours = matching(catalog_names(session_of_catalog(self)), pattern)
-        return [*found, *(CatalogMetadata(name, None) for name in ours if name not in known)]
+        return [
+            *catalogs,
+            *(CatalogMetadata(name, None) for name in ours if name not in spark_names),
+        ]
 
     return list_catalogs

@@ -1,4 +1,4 @@
-"""`spark.catalog` of an enabled session: names in catalogs of ours are answered by these."""
+"""Methods of `spark.catalog` of an enabled session that read from Iceberg catalogs."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def _list_databases(own: Method) -> Method:
         chosen = current_namespace(spark)
         if chosen is None or uses_original_methods():
             return own(self, pattern)
-        found = catalog_named(spark, chosen[0]).list_namespaces()
-        names = matching([".".join(each) for each in found], pattern)
+        namespaces = catalog_named(spark, chosen[0]).list_namespaces()
+        names = matching([".".join(namespace) for namespace in namespaces], pattern)
         return [_get_database(spark, (chosen[0], *name.split("."))) for name in names]
 
     return list_databases
@@ -121,10 +121,10 @@ def _choosing_namespace(own: Method) -> Method:
 
     def choose(self: Any, dbName: str) -> None:  # noqa: N803 - PySpark's name
         spark = session_of_catalog(self)
-        wanted = namespace_parts(spark, dbName)
-        names_catalog_too = len(wanted) > 1
-        if not uses_original_methods() and names_catalog_too and names_namespace(spark, wanted):
-            use(spark, Use(wanted))
+        namespace = namespace_parts(spark, dbName)
+        names_catalog_too = len(namespace) > 1
+        if not uses_original_methods() and names_catalog_too and names_namespace(spark, namespace):
+            use(spark, Use(namespace))
         else:
             own(self, dbName)
             use_namespace(spark, None)
@@ -133,20 +133,20 @@ def _choosing_namespace(own: Method) -> Method:
 
 
 def _table_exists(spark: SparkSession, name: Name) -> bool:
-    place = new_target(spark, name)
+    target = new_target(spark, name)
     try:
-        if place.catalog.table_exists(place.identifier):
+        if target.catalog.table_exists(target.identifier):
             return True
-        views = place.catalog.views
-        return views is not None and bool(views.exists(place.identifier))
+        views = target.catalog.views
+        return views is not None and bool(views.exists(target.identifier))
     except NoSuchNamespaceError:
         return False
 
 
 def _get_table(spark: SparkSession, name: Name) -> Table:
-    found = _table_or_view(spark, name)
-    kind = "VIEW" if isinstance(found, View) else table_type(found)
-    return _shown(name, found.properties.get("comment"), kind)
+    table_or_view = _table_or_view(spark, name)
+    kind = "VIEW" if isinstance(table_or_view, View) else table_type(table_or_view)
+    return _shown(name, table_or_view.properties.get("comment"), kind)
 
 
 def _table_or_view(spark: SparkSession, name: Name) -> OurTable | View:
@@ -170,10 +170,10 @@ def _list_columns(spark: SparkSession, name: Name) -> list[Column]:
         table.schema().find_column_name(part.source_id): part.transform
         for part in (() if isinstance(table, View) else table.spec().fields)
     }
-    found = []
+    columns = []
     for field, kind in zip(table.schema().fields, row_type(table.schema()).fields, strict=True):
         transform = parts.get(field.name)
-        found.append(
+        columns.append(
             Column(
                 field.name,
                 field.doc,
@@ -184,7 +184,7 @@ def _list_columns(spark: SparkSession, name: Name) -> list[Column]:
                 False,
             )
         )
-    return found
+    return columns
 
 
 def _refresh_table(spark: SparkSession, name: Name) -> None:
@@ -195,7 +195,7 @@ def _refresh_table(spark: SparkSession, name: Name) -> None:
 def _list_tables(spark: SparkSession, name: Name, pattern: str | None = None) -> list[Table]:
     catalog = catalog_named(spark, name[0])
     names = [table[-1] for table in catalog.list_tables(name[1:])]
-    return [_shown((*name, each), None) for each in matching(names, pattern)]
+    return [_shown((*name, table_name), None) for table_name in matching(names, pattern)]
 
 
 def _database_exists(spark: SparkSession, name: Name) -> bool:
@@ -203,6 +203,6 @@ def _database_exists(spark: SparkSession, name: Name) -> bool:
 
 
 def _get_database(spark: SparkSession, name: Name) -> Database:
-    found = shown_properties(spark, name)
-    location = found.get("location", "")
-    return Database(".".join(name[1:]), name[0], found.get("comment"), location)
+    properties = shown_properties(spark, name)
+    location = properties.get("location", "")
+    return Database(".".join(name[1:]), name[0], properties.get("comment"), location)

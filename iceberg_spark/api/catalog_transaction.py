@@ -122,14 +122,16 @@ class CatalogTransaction:
         self._tables.clear()
         handover = CommitState()
         with ExitStack() as files:
-            for each in staged:
-                files.enter_context(CleanupOnFailure(each.part.io, each.files, handover))
-            changed = [each.part for each in staged if each.part.actions]
+            for staged_part in staged:
+                files.enter_context(
+                    CleanupOnFailure(staged_part.part.io, staged_part.files, handover)
+                )
+            changed = [staged_part.part for staged_part in staged if staged_part.part.actions]
             if changed:
                 commit_tables(self._catalog, changed, handover=handover)
-            for each in staged:
-                if each.part.was_skipped:  # what was written for nothing
-                    remove_written(each.part.io, each.files)
+            for staged_part in staged:
+                if staged_part.part.was_skipped:  # what was written for nothing
+                    remove_written(staged_part.part.io, staged_part.files)
 
     def _discard(self) -> None:
         for table in self._tables.values():

@@ -68,19 +68,19 @@ class ChangeScan:
         return change_steps(self.metadata, self.io, self.request.context, self.start, self.end)
 
 
-def snapshot_of(metadata: TableMetadata, given: int | str | None, name: str) -> int | None:
+def snapshot_of(metadata: TableMetadata, reference: int | str | None, name: str) -> int | None:
     """Return the snapshot that an id, or the name of a branch or tag, is about."""
-    match given:
+    match reference:
         case None:
             return None
         case str():
-            if given not in metadata.refs:
-                known = ", ".join(metadata.refs)
+            if reference not in metadata.refs:
+                refs = ", ".join(metadata.refs)
                 raise NoSuchSnapshotError(
-                    f"{name}: no branch or tag '{given}' in {metadata.location}; it has: {known}"
+                    f"{name}: no branch or tag '{reference}' in {metadata.location}; it has: {refs}"
                 )
-            return metadata.refs[given].snapshot_id
-        case int() if not isinstance(given, bool):
-            return given
+            return metadata.refs[reference].snapshot_id
+        case int() if not isinstance(reference, bool):
+            return reference
         case _:
-            raise InvalidTypeError(f"{name} must be a snapshot id or a name, not {given!r}")
+            raise InvalidTypeError(f"{name} must be a snapshot id or a name, not {reference!r}")

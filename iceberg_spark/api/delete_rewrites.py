@@ -28,11 +28,11 @@ def carry_out_each(
     Raises ValidationException, CommitFailedException where none did.
     """
     done: list[DeleteRewrite] = []
-    for at, plan in enumerate(plans):
+    for index, plan in enumerate(plans):
         try:
             done.append(carry_out(catalog, loaded, plan, branch, spark, take))
         except (ValidationException, CommitFailedException):
-            if not done and at == len(plans) - 1:
+            if not done and index == len(plans) - 1:
                 raise
             _log.warning("A rewrite of deletes of %s failed", loaded.identifier, exc_info=True)
     return DeleteRewrite.total([DeleteRewrite(), *done])

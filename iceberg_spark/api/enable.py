@@ -111,19 +111,19 @@ def _replace(owner: type, name: str, hook: type, session_of: Callable[[Any], Spa
     get = cast(Callable[[Any], Any], original.fget)
     hooked: dict[type, type] = {}  # by PySpark's class, one for each of classic and Connect
 
-    def made(self: Any) -> Any:
-        given = get(self)
+    def get_hooked(self: Any) -> Any:
+        builder = get(self)
         session = session_of(self)
         if is_enabled(session):
-            kind = type(given)
+            kind = type(builder)
             if kind not in hooked:
                 hooked[kind] = type(kind.__name__, (hook, kind), translated_methods(hook))
-            given.__class__ = hooked[kind]
-            given.begin(self)
-        return given
+            builder.__class__ = hooked[kind]
+            builder.begin(self)
+        return builder
 
     originals[owner, name] = original
-    setattr(owner, name, property(made, doc=original.__doc__))
+    setattr(owner, name, property(get_hooked, doc=original.__doc__))
 
 
 def _itself(session: Any) -> SparkSession:

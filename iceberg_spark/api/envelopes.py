@@ -15,10 +15,10 @@ from iceberg_spark.write.cdc_placeholders import PLACEHOLDER
 
 
 class cdc:  # noqa: N801 - a room of functions, called as one
-    """Rows of changes from Kafka's records: a frame, also a stream, or Arrow data.
+    """Rows of changes from Kafka's records: a DataFrame, also of a stream, or Arrow data.
 
-    The messages are JSON in a column `value` (text or bytes), as Kafka's source has it, beside
-    `key` and `offset`. What comes back has the table's columns and `__seq`, `__op`, `__deleted`,
+    The messages are JSON in a column `value` (text or bytes), next to `key` and `offset`, as in
+    Kafka's source. The result has the table's columns and `__seq`, `__op`, `__deleted`,
     `__truncated` and `__unavailable`, for `apply_changes`.
     """
 
@@ -62,8 +62,8 @@ class cdc:  # noqa: N801 - a room of functions, called as one
             strict,
             merge_schema,
         )
-        known = None if schema is None else as_schema(schema)
-        return changes_of(df, Envelope.DEBEZIUM, known, options)
+        table_schema = None if schema is None else as_schema(schema)
+        return changes_of(df, Envelope.DEBEZIUM, table_schema, options)
 
     @staticmethod
     def maxwell(
@@ -81,6 +81,6 @@ class cdc:  # noqa: N801 - a room of functions, called as one
         offset else. With `keys` an update that gives a row another key is a delete of the old one
         as well. The rest is as of `debezium`.
         """
-        known = None if schema is None else as_schema(schema)
+        table_schema = None if schema is None else as_schema(schema)
         options = FeedOptions(sequence, table, keys, strict=strict)
-        return changes_of(df, Envelope.MAXWELL, known, options)
+        return changes_of(df, Envelope.MAXWELL, table_schema, options)

@@ -36,14 +36,14 @@ class FrameMerge:
     `df.alias` calls it, or `source`. A column of the source frame itself (`df.id`) is the source's.
     """
 
-    __slots__ = ("_asked", "_condition", "_evolves", "_frame", "_name")
+    __slots__ = ("_clauses", "_condition", "_evolves", "_frame", "_name")
 
     def __init__(self, frame: DataFrame, name: Name, condition: Column) -> None:
         check_column("The condition of mergeInto", condition)
         self._frame = frame
         self._name = name
         self._condition = condition
-        self._asked: list[_Asked] = []
+        self._clauses: list[_ColumnClause] = []
         self._evolves = False
 
     def whenMatched(self, condition: Column | None = None) -> _Clause:  # noqa: N802 - PySpark's
@@ -66,20 +66,20 @@ class FrameMerge:
     def merge(self) -> None:
         """Run the merge; one commit.
 
-        Raises InvalidInputError without a clause, UnsupportedError for a column that SQL can't say.
+        Raises InvalidInputError without a clause, UnsupportedError for a column without SQL text.
         """
-        if not self._asked:
+        if not self._clauses:
             raise InvalidInputError("mergeInto needs a clause: whenMatched().updateAll(), ...")
         goes = landing(self._frame.sparkSession, self._name)
         names = self._names(goes)
         text = partial(column_text, self._frame.sparkSession, names=names)
-        clauses = [one.said(text) for one in self._asked]
+        clauses = [clause.to_texts(text) for clause in self._clauses]
         if self._evolves:
             columns = from_spark(self._frame.schema)
             goes = goes.with_columns(self._evolving(goes, columns, clauses, names))
             names = replace(names, columns=_columns(goes))
         values = self._values_of_stars(goes, names)
-        clauses = [one.with_stars(values.get(one.does)) for one in clauses]
+        clauses = [clause.with_stars(values.get(clause.does)) for clause in clauses]
         with goes.verbs() as verbs:
             builder = verbs.merge(
                 self._frame,
@@ -125,24 +125,31 @@ class FrameMerge:
         """Return whether a column stands behind an alias, but for the source frame's own."""
         spark, fold = self._frame.sparkSession, names.fold
         dialect = session_dialect(spark)
-        given = [self._condition, *(one for clause in self._asked for one in clause.columns)]
-        texts = [column_text(spark, one, names) for one in given]
-        found = (path.parts[0] for text in texts for path in paths(text, dialect))
-        return any(fold(one) == fold(alias) for one in found)
+        columns = [
+            self._condition,
+            *(column for clause in self._clauses for column in clause.columns),
+        ]
+        texts = [column_text(spark, column, names) for column in columns]
+        qualifiers = (path.parts[0] for text in texts for path in paths(text, dialect))
+        return any(fold(qualifier) == fold(alias) for qualifier in qualifiers)
 
     def _evolving(
-        self, goes: Landing, columns: Schema, said: Sequence[_Said], names: MergeNames
+        self, goes: Landing, columns: Schema, text_clauses: Sequence[_TextClause], names: MergeNames
     ) -> Schema:
         """Return the columns of the frame that the table is to have."""
-        clauses = [one for one in said if one.kind in _OF_SOURCE and one.does != "delete"]
+        clauses = [
+            clause
+            for clause in text_clauses
+            if clause.kind in _OF_SOURCE and clause.does != "delete"
+        ]
         assigned = Assigned(
-            any(one.values is None for one in clauses),
+            any(clause.values is None for clause in clauses),
             [
                 (quoted_parts(column) or tuple(column.split(".")), text)
-                for one in clauses
-                for column, text in (one.values or {}).items()
+                for clause in clauses
+                for column, text in (clause.values or {}).items()
             ],
-            target=[names.target[at:] for at in range(len(names.target))],
+            target=[names.target[start:] for start in range(len(names.target))],
             source=((names.alias,),),
         )
         dialect = session_dialect(self._frame.sparkSession)
@@ -156,8 +163,8 @@ class FrameMerge:
             check_column("The condition of a clause", condition)
         for column, value in (values or {}).items():
             check_column(f"The value of '{column}'", value)
-        given = None if values is None else dict(values)
-        self._asked.append(_Asked(kind, does, condition, given))
+        assignments = None if values is None else dict(values)
+        self._clauses.append(_ColumnClause(kind, does, condition, assignments))
         return self
 
 
@@ -167,8 +174,8 @@ def _columns(goes: Landing) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """A clause as it was asked for, of columns."""
+class _ColumnClause:
+    """A clause with PySpark's columns, as the caller passed it."""
 
     kind: str
     does: str
@@ -181,31 +188,31 @@ class _Asked:
         own = [] if self.condition is None else [self.condition]
         return [*own, *(self.values or {}).values()]
 
-    def said(self, text: Callable[[Column], str]) -> _Said:
-        """Return the clause in texts."""
+    def to_texts(self, text: Callable[[Column], str]) -> _TextClause:
+        """Return the clause with SQL texts."""
         condition = None if self.condition is None else text(self.condition)
         if self.values is None:
-            return _Said(self.kind, self.does, condition, None)
+            return _TextClause(self.kind, self.does, condition, None)
         values = {column: text(value) for column, value in self.values.items()}
-        return _Said(self.kind, self.does, condition, values)
+        return _TextClause(self.kind, self.does, condition, values)
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _TextClause:
     kind: str
     does: str
     condition: str | None
     values: dict[str, str] | None
 
-    def with_stars(self, stars: Mapping[str, str] | None) -> _Said:
+    def with_stars(self, stars: Mapping[str, str] | None) -> _TextClause:
         """Return a clause that sets all columns with the values of these, if there are any."""
         sets_all = self.values is None and self.kind in _OF_SOURCE and self.does != "delete"
         return replace(self, values=dict(stars)) if stars and sets_all else self
 
     def on(self, builder: MergeBuilder, names: MergeNames) -> MergeBuilder:
         """Return the builder with this clause."""
-        given = None if self.values is None else names.assigned(self.values)
-        match self.kind, self.does, given:
+        assignments = None if self.values is None else names.assigned(self.values)
+        match self.kind, self.does, assignments:
             case "matched", "delete", _:
                 return builder.when_matched_delete(self.condition)
             case "matched", _, None:

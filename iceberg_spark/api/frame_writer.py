@@ -63,24 +63,24 @@ _REPLACES_COLUMNS = "overwriteschema"
 
 
 class FrameWriter:
-    """Collects what is asked of a write to a table of ours; the last call does it.
+    """Records the options of a write to an Iceberg table; the last call writes.
 
     Methods are those of `DataFrameWriterV2`, options those of `df.write.format("pyiceberg-lite")`.
-    Columns are matched by name, and their values cast as Spark casts what is stored.
+    Columns are matched by name, and values are cast by Spark's store assignment.
     """
 
-    __slots__ = ("_asked", "_frame", "_name", "_partition_by", "_properties", "_using")
+    __slots__ = ("_frame", "_name", "_partition_by", "_properties", "_state", "_using")
 
     def __init__(
         self,
         frame: DataFrame,
         name: Name,
-        asked: BuilderState | None = None,
+        state: BuilderState | None = None,
         partition_by: tuple[str, ...] = (),
     ) -> None:
         self._frame = frame
         self._name = name
-        self._asked = asked or BuilderState(source=FORMAT_NAME)
+        self._state = state or BuilderState(source=FORMAT_NAME)
         self._partition_by = partition_by
         self._properties: dict[str, str] = {}
         self._using: str | None = None
@@ -96,12 +96,12 @@ class FrameWriter:
 
     def option(self, key: str, value: Any) -> Self:
         """Add a write option."""
-        self._asked.add({key: value})
+        self._state.add({key: value})
         return self
 
     def options(self, **options: Any) -> Self:
         """Add write options."""
-        self._asked.add(options)
+        self._state.add(options)
         return self
 
     def tableProperty(self, property: str, value: str) -> Self:  # noqa: A002, N802 - PySpark's names
@@ -112,7 +112,7 @@ class FrameWriter:
     def partitionedBy(self, col: Column | str, *cols: Column | str) -> Self:  # noqa: N802
         """Partition a new table by columns, or transforms of them (`partitioning.days("ts")`)."""
         spark = self._frame.sparkSession
-        self._partition_by = tuple(column_text(spark, one) for one in (col, *cols))
+        self._partition_by = tuple(column_text(spark, column) for column in (col, *cols))
         return self
 
     def clusterBy(self, *_columns: str) -> Self:  # noqa: N802 - PySpark's name
@@ -142,8 +142,8 @@ class FrameWriter:
     def overwrite(self, condition: Column | str) -> None:
         """Replace the rows that match a condition. Raises NoSuchTableError, InvalidSchemaError."""
         goes = self._landing()
-        asked = {key.lower(): value for key, value in self._asked.options.items()}
-        for key in asked:
+        options = {key.lower(): value for key, value in self._state.options.items()}
+        for key in options:
             if key not in _OVERWRITE_OPTIONS and not key.startswith(SNAPSHOT_PROPERTY):
                 raise InvalidOptionError(
                     f"Option '{key}' does not go with overwrite(condition)"
@@ -162,19 +162,19 @@ class FrameWriter:
             )
 
     def _landing(self) -> Landing:
-        return landing(self._frame.sparkSession, self._name, self._asked.options)
+        return landing(self._frame.sparkSession, self._name, self._state.options)
 
     def _save(self, mode: str, more: Mapping[str, str]) -> None:
         self._refuse_definitions()
         goes = self._landing()
         summary = {f"{SNAPSHOT_PROPERTY}{key}": value for key, value in goes.properties.items()}
-        others = {key: text for key, text in self._asked.options.items() if key.lower() != "branch"}
-        said = {} if goes.branch is None else {"branch": goes.branch}
-        options = {**others, **said, **summary, **more}
+        others = {key: text for key, text in self._state.options.items() if key.lower() != "branch"}
+        branch_option = {} if goes.branch is None else {"branch": goes.branch}
+        options = {**others, **branch_option, **summary, **more}
         rows = stored(self._frame, goes.table, keeps_unknown=goes.options.merge_schema)
         with goes.made_branch():
-            told = replace(self._asked, options=options, mode=mode)
-            save_frame(rows, goes.path, told, makes_table=False)
+            state = replace(self._state, options=options, mode=mode)
+            save_frame(rows, goes.path, state, makes_table=False)
 
     def _refuse_definitions(self) -> None:
         if self._partition_by or self._properties:
@@ -198,11 +198,11 @@ class FrameWriter:
             replaces=replaces,
         )
         spark = self._frame.sparkSession
-        options = _of_new_files(spark, self._name, self._asked.options)
+        options = _of_new_files(spark, self._name, self._state.options)
         create_table(spark, statement, self._frame, options)
 
 
-def save_as_table(frame: DataFrame, name: Name, asked: BuilderState) -> None:
+def save_as_table(frame: DataFrame, name: Name, state: BuilderState) -> None:
     """Do what `saveAsTable` does: columns by name, and overwriting replaces the definition too.
 
     A new table's data files have the writer's format, else that of the session's default source, as
@@ -210,22 +210,23 @@ def save_as_table(frame: DataFrame, name: Name, asked: BuilderState) -> None:
     mode, InvalidInputError for formats that are not Iceberg's, UnsupportedError for `sortBy` and
     `clusterBy`, and for a branch in place of a whole table.
     """
-    if asked.clustering is not None:
+    if state.clustering is not None:
         raise UnsupportedError(
-            f"{asked.clustering}: Iceberg tables have partitions and a sort order; use partitionBy "
+            f"{state.clustering}: Iceberg tables have partitions and a sort order; use partitionBy "
             "and ALTER TABLE ... WRITE ORDERED BY"
         )
-    writer = FrameWriter(frame, name, partition_by=partition_terms(asked))
-    using = asked.source or default_format(frame.sparkSession) or FORMAT_NAME
-    looks = target if is_selector(name[-1]) else new_target  # a namespace may be called as a table
-    place = looks(frame.sparkSession, name)
-    exists = place.catalog.table_exists(place.identifier)
-    mode = (asked.mode or "error").lower()
+    writer = FrameWriter(frame, name, partition_by=partition_terms(state))
+    using = state.source or default_format(frame.sparkSession) or FORMAT_NAME
+    # A namespace may have the name of a table, so only a selector of a table is resolved.
+    find_target = target if is_selector(name[-1]) else new_target
+    destination = find_target(frame.sparkSession, name)
+    exists = destination.catalog.table_exists(destination.identifier)
+    mode = (state.mode or "error").lower()
     if not (exists and mode == "append"):
         writer.using(using)
-    options = dict(asked.options)
+    options = dict(state.options)
     location = options.pop("path", None)
-    if place.branch is not None and mode not in ("append", *ERROR_MODES, "ignore"):
+    if destination.branch is not None and mode not in ("append", *ERROR_MODES, "ignore"):
         raise UnsupportedError(
             f"saveAsTable in mode '{mode}' is for whole tables, and {'.'.join(name)} is a branch: "
             "write it by insertInto, or writeTo(...).overwritePartitions()"
@@ -236,17 +237,19 @@ def save_as_table(frame: DataFrame, name: Name, asked: BuilderState) -> None:
         writer.options(**options).createOrReplace()
         return
     if exists and mode == "append":
-        FrameWriter(frame, name, replace(asked, options=options)).append()
+        FrameWriter(frame, name, replace(state, options=options)).append()
     elif exists:  # an error, or nothing in mode ignore
-        save_frame(frame, place.path, replace(asked, options=options))
+        save_frame(frame, destination.path, replace(state, options=options))
     else:
         check_new_name(name)
-        told = replace(asked, options=_of_new_table(options, using.lower()))
-        save_frame(frame, place.path, told, location, columns_of(frame, place.catalog))
+        new_state = replace(state, options=_of_new_table(options, using.lower()))
+        save_frame(
+            frame, destination.path, new_state, location, columns_of(frame, destination.catalog)
+        )
 
 
-def insert_into(frame: DataFrame, name: Name, asked: BuilderState, overwrite: bool | None) -> None:
-    """Do what `insertInto` does: columns, and fields inside, are matched by place.
+def insert_into(frame: DataFrame, name: Name, state: BuilderState, overwrite: bool | None) -> None:
+    """Do what `insertInto` does: match columns and nested fields by position.
 
     Raises InvalidSchemaError.
     """
@@ -259,14 +262,14 @@ def insert_into(frame: DataFrame, name: Name, asked: BuilderState, overwrite: bo
             f"insertInto takes {len(names)} columns in the table's order ({', '.join(names)}), "
             f"not {len(frame.columns)}"
         )
-    if asked.partition_by:
+    if state.partition_by:
         raise InvalidOptionError("insertInto takes no partitionBy: the table has its own")
     rows = with_inner_names(frame.toDF(*names), row_type(table.schema()).fields)
-    options = {key.lower(): (key, value) for key, value in asked.options.items()}
-    said = [options.pop(key)[1] for key in _OVERWRITE_MODES if key in options]
+    options = {key.lower(): (key, value) for key, value in state.options.items()}
+    modes = [options.pop(key)[1] for key in _OVERWRITE_MODES if key in options]
     writer = FrameWriter(rows, name).options(**dict(options.values()))
-    replaces = (asked.mode or "").lower() == "overwrite" if overwrite is None else overwrite
-    mode = str([*said, spark.conf.get(_OVERWRITE_MODE, "static")][0]).lower()
+    replaces = (state.mode or "").lower() == "overwrite" if overwrite is None else overwrite
+    mode = str([*modes, spark.conf.get(_OVERWRITE_MODE, "static")][0]).lower()
     if mode not in ("static", "dynamic"):
         raise InvalidOptionError(f"Option overwrite-mode is static or dynamic, not '{mode}'")
     if not replaces:
@@ -278,11 +281,11 @@ def insert_into(frame: DataFrame, name: Name, asked: BuilderState, overwrite: bo
 
 
 def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> DataFrame:
-    """Return rows with the types of a table's columns, cast as Spark does what is stored.
+    """Return rows with the types of a table's columns, by Spark's store assignment.
 
-    Columns and the fields inside are found by name, as the session tells names apart; others are
-    refused, and so are missing fields. For `mergeSchema` rows stay as they are. Raises
-    InvalidSchemaError.
+    Columns and nested fields are matched by name, with the session's case sensitivity. Extra
+    columns and missing nested fields are refused. With `keeps_unknown` (`mergeSchema`) rows stay
+    unchanged. Raises InvalidSchemaError.
     """
     spelt: Callable[[str], str] = str if is_case_sensitive(rows.sparkSession) else str.lower
     fields = row_type(table.schema()).fields
@@ -295,17 +298,17 @@ def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> Dat
     if keeps_unknown:  # wider types are the table's then, so nothing is cast before
         return rows
     check_columns_by_name(rows.columns, [field.name for field in fields], spelt)
-    wanted = [kinds[spelt(name)] for name in rows.columns]
-    check_inner_names(rows, wanted)
-    return rows.to(StructType(wanted))
+    target_fields = [kinds[spelt(name)] for name in rows.columns]
+    check_inner_names(rows, target_fields)
+    return rows.to(StructType(target_fields))
 
 
 def _of_new_table(options: Mapping[str, str], using: str) -> dict[str, str]:
     """Return the options of a save to a new table whose data files have the format `using`."""
-    told = _without_unknown(options)
+    known_options = _without_unknown(options)
     if using in ROW_FORMAT_NAMES:
-        return {_FORMAT_PROPERTY: using, **told}
-    return told
+        return {_FORMAT_PROPERTY: using, **known_options}
+    return known_options
 
 
 def _without_unknown(options: Mapping[str, str]) -> dict[str, str]:
@@ -313,11 +316,11 @@ def _without_unknown(options: Mapping[str, str]) -> dict[str, str]:
 
     Java's runtime ignores options that it does not know.
     """
-    known = {name.lower() for name in WRITE_OPTIONS}
+    option_names = {name.lower() for name in WRITE_OPTIONS}
     left: dict[str, str] = {}
     for key, text in options.items():
         lower = key.lower()
-        if lower in known or lower.startswith((*WRITE_PREFIXES, *STORAGE_PREFIXES)):
+        if lower in option_names or lower.startswith((*WRITE_PREFIXES, *STORAGE_PREFIXES)):
             left[key] = text
         elif lower != _REPLACES_COLUMNS:
             warnings.warn(
@@ -328,13 +331,15 @@ def _without_unknown(options: Mapping[str, str]) -> dict[str, str]:
     return left
 
 
-def _of_new_files(spark: SparkSession, name: Name, given: Mapping[str, str]) -> WriteOptions | None:
+def _of_new_files(
+    spark: SparkSession, name: Name, all_options: Mapping[str, str]
+) -> WriteOptions | None:
     """Return how the files of a new table are written. Raises InvalidOptionError."""
-    options = _without_unknown(given)
-    known = {name.lower() for name in NEW_TABLE_OPTIONS}
+    options = _without_unknown(all_options)
+    option_names = {name.lower() for name in NEW_TABLE_OPTIONS}
     for key in options:
         lower = key.lower()
-        if lower not in known and not lower.startswith(SNAPSHOT_PROPERTY):
+        if lower not in option_names and not lower.startswith(SNAPSHOT_PROPERTY):
             raise InvalidOptionError(
                 f"Option '{key}' does not go with a table that is made or replaced: a new table "
                 f"has partitionedBy and tableProperty{did_you_mean(key, NEW_TABLE_OPTIONS)}"

@@ -1,4 +1,4 @@
-"""Tables of folders that others wrote: made beside them, or in their place."""
+"""Create tables from folders of existing files: with metadata elsewhere, or in the same folder."""
 
 from __future__ import annotations
 
@@ -51,13 +51,12 @@ def snapshot(
     spark: on_spark.SparkSession | None = None,
     **storage: object,
 ) -> Table:
-    """Make a table of the files of a folder or of a Spark table; these stay as they are.
+    """Create a table of the files of a folder or of a Spark table, which stay unchanged.
 
-    The files are Parquet, ORC or Avro. The folder may be Hive-style (`column=value`); then the
-    columns are partitions. The new table shares its files and never deletes them (`gc.enabled` is
-    false); what is written to it goes to its own place, `location` where its catalog puts tables
-    anywhere. `schema` is the Spark table's; of a folder that of the session's reader, or what its
-    files say.
+    The files are Parquet, ORC or Avro. The columns of a Hive-style folder (`column=value`) become
+    partitions. The new table shares the files and never deletes them (`gc.enabled` is false). Its
+    own files go to `location`, by default where its catalog puts tables. `schema` is by default
+    that of the Spark table, or what the session's reader, otherwise the files, have.
 
     Raises InvalidInputError where source and target overlap, InvalidSchemaError for a file that
     does not fit, TableAlreadyExistsError.
@@ -69,10 +68,10 @@ def snapshot(
     table = None if locations.is_absolute(source) else on_spark.source_table(source, session)
     folder = source if table is None else table.folder
     texts = {**(properties or {}), **_SNAPSHOT}
-    place = None if location is None else chosen_location(catalog, identifier, location)
-    given = _Import(catalog, identifier, folder, schema, texts, table, place)
+    new_location = None if location is None else chosen_location(catalog, identifier, location)
+    importer = _Import(catalog, identifier, folder, schema, texts, table, new_location)
     with working(f"Taking in {folder}"):
-        return given.made(session, beside=True)
+        return importer.create(session, keeps_source=True)
 
 
 def migrate(
@@ -100,9 +99,9 @@ def migrate(
         source, with_settings(source, property_texts(storage), session_settings)
     )
     session = active_session() if spark is None else spark
-    given = _Import(catalog, identifier, source, schema, {**(properties or {}), **_MIGRATED})
+    importer = _Import(catalog, identifier, source, schema, {**(properties or {}), **_MIGRATED})
     with working(f"Taking in {source}"):
-        return given.made(session, beside=False)
+        return importer.create(session, keeps_source=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,34 +114,34 @@ class _Import:
     table: on_spark.SourceTable | None = None
     location: str | None = None
 
-    def made(self, session: Any, *, beside: bool) -> Table:
+    def create(self, session: Any, *, keeps_source: bool) -> Table:
         """Create the table with its files by one commit."""
         texts = created_with(self.catalog.properties, property_texts(self.properties))
         version = check_writable_version(texts)
         io = self.catalog.io(self.folder)
         if self.table is not None:
             check_same_files(io, self.folder, self.table.files, self.table.name)
-        found = hive_folder(io, self.folder)
-        told = self._columns(found, session)
-        given = as_schema(told, format_version=version)
-        spec = parse_partition_spec([f"`{name}`" for name in found.partitions], given)
+        source = hive_folder(io, self.folder)
+        columns = self._columns(source, session)
+        schema = as_schema(columns, format_version=version)
+        spec = parse_partition_spec([f"`{name}`" for name in source.partitions], schema)
 
-        def creation(at: str) -> tuple[TableUpdate, ...]:
-            place = self.location or at
-            return new_table_updates(given, spec, UNSORTED, location=place, properties=texts)
+        def creation(default_location: str) -> tuple[TableUpdate, ...]:
+            location = self.location or default_location
+            return new_table_updates(schema, spec, UNSORTED, location=location, properties=texts)
 
         new = self.catalog.stage(self.identifier, creation)
         with (
             CleanupOnFailure(new.io, ()) as handover,
             DropOnFailure(self.catalog, self.identifier, new.ours, handover),
         ):
-            return self._filled(new, io, session, beside=beside, handover=handover)
+            return self._filled(new, io, session, keeps_source=keeps_source, handover=handover)
 
-    def _columns(self, found: HiveFolder, session: Any) -> SchemaInput:
+    def _columns(self, source: HiveFolder, session: Any) -> SchemaInput:
         """Return the caller's schema, else Spark's, else that of the files."""
         if self.schema is not None:
             return self.schema
-        provider = None if session is None else self._provider(found.file_format)
+        provider = None if session is None else self._provider(source.file_format)
         read = None
         if provider is not None:
             read = on_spark.folder_schema(self.folder, provider, session)
@@ -152,10 +151,10 @@ class _Import:
                 f"folder {self.folder} instead"
             )
         if read is None:
-            found.check_types()
-            return found.schema
+            source.check_types()
+            return source.schema
         if self.table is not None:
-            return on_spark.taken_schema(self.table, read, found.partitions)
+            return on_spark.taken_schema(self.table, read, source.partitions)
         return read
 
     def _provider(self, file_format: FileFormat | None) -> str | None:
@@ -167,10 +166,10 @@ class _Import:
         return file_format.lower()
 
     def _filled(
-        self, new: NewTable, io: FileIO, session: Any, *, beside: bool, handover: CommitState
+        self, new: NewTable, io: FileIO, session: Any, *, keeps_source: bool, handover: CommitState
     ) -> Table:
         check_free(new.io, new.location, requested=True)
-        if beside:
+        if keeps_source:
             _check_apart(self.folder, new.location)
         metadata = apply(None, new.updates, now_ms=int(time.time() * 1000))
         options = import_options(metadata, None, ALL.parallelism, session_time_zone(session))
@@ -178,15 +177,17 @@ class _Import:
         actions: list[Any] = [AppendFiles(imported.files)]
         if imported.name_mapping is not None:
             actions.insert(0, set_name_mapping(imported.name_mapping))
-        made = commit(self.catalog, self.identifier, actions, None, creation=new, handover=handover)
-        return Table(self.catalog, made)
+        loaded = commit(
+            self.catalog, self.identifier, actions, None, creation=new, handover=handover
+        )
+        return Table(self.catalog, loaded)
 
 
 def _check_apart(source: str, target: str) -> None:
     """Refuse to mix two tables' files (Java: "would overlap with source table location")."""
     places = Places()
-    one, other = f"{places.folder(source)}/", f"{places.folder(target)}/"
-    if one.startswith(other) or other.startswith(one):
+    source_folder, target_folder = f"{places.folder(source)}/", f"{places.folder(target)}/"
+    if source_folder.startswith(target_folder) or target_folder.startswith(source_folder):
         raise InvalidInputError(
             f"The table can't be at {target}: it overlaps with the source {source}, whose files "
             "would be mixed with its own. Choose another location, or ice.migrate the folder"

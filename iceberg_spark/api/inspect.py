@@ -21,11 +21,11 @@ from iceberg_spark.spec.printable import printable
 
 @dataclass(frozen=True, slots=True)
 class Inspect:
-    """What a table's metadata says, as Arrow tables that are held in memory whole.
+    """A table's metadata, as Arrow tables that are held in memory.
 
     Methods with `snapshot_id` show the newest snapshot of main, or the one that is named by its
-    id, by `ref` (a branch or tag) or by a time (`as_of_timestamp_ms`, ms since the epoch);
-    their columns are those of the table as it is now. An unknown one is a NoSuchSnapshotError.
+    id, by `ref` (a branch or tag) or by a time (`as_of_timestamp_ms`, ms since the epoch). Their
+    columns are those of the table's current schema. An unknown snapshot is a NoSuchSnapshotError.
     For more rows than memory holds, or work on a cluster, load "T#files" with Spark.
     """
 
@@ -60,7 +60,9 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return the manifests of a snapshot with counts and partition bounds."""
-        return self._table(MetadataTable.MANIFESTS, _at(snapshot_id, ref, as_of_timestamp_ms))
+        return self._table(
+            MetadataTable.MANIFESTS, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
+        )
 
     def partitions(
         self,
@@ -70,7 +72,9 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return files and rows of each partition of a snapshot."""
-        return self._table(MetadataTable.PARTITIONS, _at(snapshot_id, ref, as_of_timestamp_ms))
+        return self._table(
+            MetadataTable.PARTITIONS, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
+        )
 
     def entries(
         self,
@@ -80,7 +84,9 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return the entries of a snapshot's manifests, those of deleted files too."""
-        return self._table(MetadataTable.ENTRIES, _at(snapshot_id, ref, as_of_timestamp_ms))
+        return self._table(
+            MetadataTable.ENTRIES, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
+        )
 
     def files(
         self,
@@ -90,7 +96,9 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return the data and delete files of a snapshot with their metrics."""
-        return self._table(MetadataTable.FILES, _at(snapshot_id, ref, as_of_timestamp_ms))
+        return self._table(
+            MetadataTable.FILES, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
+        )
 
     def data_files(
         self,
@@ -100,7 +108,9 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return the data files of a snapshot with their metrics."""
-        return self._table(MetadataTable.DATA_FILES, _at(snapshot_id, ref, as_of_timestamp_ms))
+        return self._table(
+            MetadataTable.DATA_FILES, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
+        )
 
     def delete_files(
         self,
@@ -110,7 +120,9 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return the delete files of a snapshot with their metrics."""
-        return self._table(MetadataTable.DELETE_FILES, _at(snapshot_id, ref, as_of_timestamp_ms))
+        return self._table(
+            MetadataTable.DELETE_FILES, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
+        )
 
     def position_deletes(
         self,
@@ -121,7 +133,7 @@ class Inspect:
     ) -> pa.Table:
         """Return the rows of a snapshot's position deletes and deletion vectors, read for it."""
         return self._table(
-            MetadataTable.POSITION_DELETES, _at(snapshot_id, ref, as_of_timestamp_ms)
+            MetadataTable.POSITION_DELETES, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
         )
 
     def all_manifests(self) -> pa.Table:
@@ -164,7 +176,9 @@ class Inspect:
         return pa.concat_tables(tables).cast(public_schema(read.read_schema))
 
 
-def _at(snapshot_id: int | None, ref: str | None, as_of_timestamp_ms: int | None) -> ScanRequest:
+def _snapshot_request(
+    snapshot_id: int | None, ref: str | None, as_of_timestamp_ms: int | None
+) -> ScanRequest:
     return ScanRequest(
         snapshot_id=snapshot_id, version_as_of=ref, as_of_timestamp_ms=as_of_timestamp_ms
     )

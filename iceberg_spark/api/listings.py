@@ -26,7 +26,7 @@ class Snapshots(list[Snapshot]):
 
     def _rows(self) -> list[Row]:
         head: Row = ("snapshot", "committed (UTC)", "operation", "parent", "added", "rows in total")
-        return [head, *(_snapshot(one) for one in self)]
+        return [head, *(_snapshot(snapshot) for snapshot in self)]
 
 
 class References(dict[str, SnapshotRef]):
@@ -42,7 +42,7 @@ class References(dict[str, SnapshotRef]):
 
     def _rows(self) -> list[Row]:
         head: Row = ("name", "kind", "snapshot", "keeps at least", "max snapshot age", "max age")
-        return [head, *(_reference(name, one) for name, one in self.items())]
+        return [head, *(_reference(name, reference) for name, reference in self.items())]
 
 
 class History(list[SnapshotLogEntry]):
@@ -58,21 +58,22 @@ class History(list[SnapshotLogEntry]):
 
     def _rows(self) -> list[Row]:
         head: Row = ("current since (UTC)", "snapshot")
-        return [head, *((_when(one.timestamp_ms), one.snapshot_id) for one in self)]
+        return [head, *((_when(entry.timestamp_ms), entry.snapshot_id) for entry in self)]
 
 
-def _snapshot(one: Snapshot) -> Row:
-    summary = one.summary
+def _snapshot(snapshot: Snapshot) -> Row:
+    summary = snapshot.summary
     return (
-        one.snapshot_id, _when(one.timestamp_ms), one.operation, one.parent_snapshot_id,
+        snapshot.snapshot_id, _when(snapshot.timestamp_ms),
+        snapshot.operation, snapshot.parent_snapshot_id,
         summary.get("added-records"), summary.get("total-records"),
     )  # fmt: skip
 
 
-def _reference(name: str, one: SnapshotRef) -> Row:
-    kept = one.min_snapshots_to_keep
-    ages = (_age(one.max_snapshot_age_ms), _age(one.max_ref_age_ms))
-    return (name, str(one.snapshot_ref_type), one.snapshot_id, kept, *ages)
+def _reference(name: str, reference: SnapshotRef) -> Row:
+    min_snapshots = reference.min_snapshots_to_keep
+    ages = (_age(reference.max_snapshot_age_ms), _age(reference.max_ref_age_ms))
+    return (name, str(reference.snapshot_ref_type), reference.snapshot_id, min_snapshots, *ages)
 
 
 def _when(ms: int) -> str:

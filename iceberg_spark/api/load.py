@@ -80,9 +80,9 @@ def _resolved(table: TableName, properties: Mapping[str, object]) -> tuple[Catal
     return resolve(table, with_settings(table, property_texts(properties), session_settings))
 
 
-def _check_storage(function: str, given: Iterable[str], arguments: Sequence[str]) -> None:
+def _check_storage(function: str, names: Iterable[str], arguments: Sequence[str]) -> None:
     """Refuse a misspelt argument, which would else be taken for a storage property."""
-    for name in given:
+    for name in names:
         meant = nearest(name, arguments)
         if meant is not None or "_" in name:
             raise InvalidTypeError(

@@ -33,7 +33,7 @@ class ShownRows:
 
     def __repr__(self) -> str:
         every = [self.columns, *self.rows]
-        wide = [max(len(row[place]) for row in every) for place in range(len(self.columns))]
+        wide = [max(len(row[index]) for row in every) for index in range(len(self.columns))]
         lines = [
             "  ".join(text.ljust(width) for text, width in zip(row, wide, strict=True)).rstrip()
             for row in every
@@ -93,9 +93,9 @@ def _shown(frame: DataFrame) -> ShownRows | None:
     """Return a frame's first rows; None for what a command gives, which has no columns."""
     if not frame.columns:
         return None
-    found = frame.limit(_SHOWN_ROWS + 1).collect()
-    rows = tuple(_texts(tuple(row)) for row in found[:_SHOWN_ROWS])
-    return ShownRows(_texts(frame.columns), rows, len(found) > _SHOWN_ROWS)
+    collected = frame.limit(_SHOWN_ROWS + 1).collect()
+    rows = tuple(_texts(tuple(row)) for row in collected[:_SHOWN_ROWS])
+    return ShownRows(_texts(frame.columns), rows, len(collected) > _SHOWN_ROWS)
 
 
 def _texts(values: Sequence[object]) -> tuple[str, ...]:

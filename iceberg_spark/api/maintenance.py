@@ -215,10 +215,10 @@ class Maintenance:
         loaded = self._newest()
         number = None if snapshot_id is None else check_int(snapshot_id, "snapshot_id")
         with working(f"Counting values of {loaded.identifier}"):
-            found, result = compute_table_stats(
+            updated, result = compute_table_stats(
                 self._catalog, loaded, number, names(columns, "columns"), sketcher(spark)
             )
-        self._moved(found)
+        self._moved(updated)
         return result
 
     def compute_partition_stats(self, snapshot_id: int | None = None) -> PartitionStatistics:
@@ -233,15 +233,15 @@ class Maintenance:
         metadata, io = loaded.metadata, loaded.io
         number = None if snapshot_id is None else check_int(snapshot_id, "snapshot_id")
 
-        def compute(snapshot: Snapshot, known: tuple[int, pa.Table] | None) -> pa.Table:
-            earlier = None if known is None else EarlierStatistics(*known)
+        def compute(snapshot: Snapshot, previous: tuple[int, pa.Table] | None) -> pa.Table:
+            earlier = None if previous is None else EarlierStatistics(*previous)
             return partition_statistics(metadata, io, snapshot, earlier)
 
         with working(f"Counting files of {loaded.identifier}"):
-            found, result = compute_partition_stats(
+            updated, result = compute_partition_stats(
                 self._catalog, loaded, number, statistics_schema(metadata), compute
             )
-        self._moved(found)
+        self._moved(updated)
         return result
 
     def remove_orphan_files(  # noqa: PLR0913, PLR0917 (the procedure's)
@@ -319,10 +319,10 @@ class Maintenance:
         Raises InvalidOptionError, and ValidationException if another commit removed a file. With
         `partial-progress.enabled` such a part is skipped, with a log entry, if others succeeded.
         """
-        asked = position_rewrite(options, where, branch, spark)
+        request = position_rewrite(options, where, branch, spark)
         loaded = self._newest()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
-            plans = plan_position_groups(loaded.metadata, loaded.io, asked)
+            plans = plan_position_groups(loaded.metadata, loaded.io, request)
             return carry_out_each(self._catalog, loaded, plans, branch, spark, self._moved)
 
     def rewrite_position_deletes(
@@ -414,10 +414,10 @@ class Maintenance:
         Raises InvalidInputError, and ValidationException for paths outside `source_prefix`.
         """
         move = Move.of(source_prefix, target_prefix)
-        kept = flag(create_file_list, "create_file_list")
-        asked = PathRewrite(move, start_version, end_version, staging_location, kept)
+        lists_files = flag(create_file_list, "create_file_list")
+        request = PathRewrite(move, start_version, end_version, staging_location, lists_files)
         with working(f"Rewriting paths of {self._loaded.identifier}"):
-            return rewrite_table_path(self._catalog, self._loaded.identifier, asked)
+            return rewrite_table_path(self._catalog, self._loaded.identifier, request)
 
     def plan(self) -> tuple[MaintenanceItem, ...]:
         """Return what is worth doing, why, and at what cost; nothing for a healthy table.
@@ -428,9 +428,9 @@ class Maintenance:
             return plan_upkeep(self._catalog, self._newest())
 
     def run(self, dry_run: bool = False) -> dict[str, object]:
-        """Do what `plan` says, and return the results by action; a dry run returns the items.
+        """Do what `plan` returns, and return the results by action; a dry run returns the items.
 
-        Each action is planned anew on what the one before has left, and commits by itself.
+        Each action is planned on the table that the previous one left, and commits by itself.
         """
         if flag(dry_run, "dry_run"):
             return {item.action: item for item in self.plan()}

@@ -25,11 +25,11 @@ from iceberg_spark.maintenance.unreachable import FindFiles
 from iceberg_spark.spec.arguments import check_int, moment_ms
 
 
-def file_list(given: object, spark: on_spark.SparkSession | None) -> pa.Table | None:
+def file_list(files: object, spark: on_spark.SparkSession | None) -> pa.Table | None:
     """Return a list of files as it was given, as a table."""
-    if given is None or isinstance(given, pa.Table):
-        return given
-    return on_spark.listed_files(given, spark)
+    if files is None or isinstance(files, pa.Table):
+        return files
+    return on_spark.listed_files(files, spark)
 
 
 def delete_threads(max_concurrent_deletes: int | None, default: int = ORPHANS.deletes) -> int:
@@ -75,10 +75,10 @@ def snapshot_numbers(snapshot_ids: Iterable[int]) -> frozenset[int]:
     if isinstance(snapshot_ids, int | str):
         raise InvalidTypeError(f"snapshot_ids must be a list of ids, not {snapshot_ids!r}")
     try:
-        return frozenset(check_int(each, "each") for each in snapshot_ids)
+        return frozenset(check_int(snapshot_id, "each") for snapshot_id in snapshot_ids)
     except InvalidTypeError as error:
-        said = str(error).replace("each must be an integer", "snapshot_ids must be integers", 1)
-        raise InvalidTypeError(said) from None
+        message = str(error).replace("each must be an integer", "snapshot_ids must be integers", 1)
+        raise InvalidTypeError(message) from None
 
 
 def flag(value: bool, name: str) -> bool:

@@ -48,19 +48,21 @@ class ManageSnapshots(CommitOnExit):
 
         A table without a snapshot gets an empty one for the branch, as in Java.
         """
-        kept = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
+        retention = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
         if snapshot_id is None:
-            return self._then(NewBranch(change.CreateRef(_BRANCH, _name(branch_name), None, kept)))
+            return self._then(
+                NewBranch(change.CreateRef(_BRANCH, _name(branch_name), None, retention))
+            )
         number = check_int(snapshot_id, "snapshot_id")
-        return self._then(change.CreateRef(_BRANCH, _name(branch_name), number, kept))
+        return self._then(change.CreateRef(_BRANCH, _name(branch_name), number, retention))
 
     def create_tag(
         self, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None = None
     ) -> Self:
         """Create a tag at a snapshot; None means the current one."""
         number = None if snapshot_id is None else check_int(snapshot_id, "snapshot_id")
-        kept = change.Retention(max_ref_age_ms)
-        return self._then(change.CreateRef(_TAG, _name(tag_name), number, kept))
+        retention = change.Retention(max_ref_age_ms)
+        return self._then(change.CreateRef(_TAG, _name(tag_name), number, retention))
 
     def replace_branch(
         self,
@@ -71,17 +73,17 @@ class ManageSnapshots(CommitOnExit):
         min_snapshots_to_keep: int | None = None,
     ) -> Self:
         """Point a branch to any snapshot; a retention that isn't given stays."""
-        kept = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
+        retention = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
         number = check_int(snapshot_id, "snapshot_id")
-        return self._then(change.ReplaceRef(_BRANCH, _name(branch_name), number, kept))
+        return self._then(change.ReplaceRef(_BRANCH, _name(branch_name), number, retention))
 
     def replace_tag(
         self, snapshot_id: int, tag_name: str, max_ref_age_ms: int | None = None
     ) -> Self:
         """Point a tag to another snapshot; a retention that isn't given stays."""
-        kept = change.Retention(max_ref_age_ms)
+        retention = change.Retention(max_ref_age_ms)
         number = check_int(snapshot_id, "snapshot_id")
-        return self._then(change.ReplaceRef(_TAG, _name(tag_name), number, kept))
+        return self._then(change.ReplaceRef(_TAG, _name(tag_name), number, retention))
 
     def remove_branch(self, branch_name: str) -> Self:
         """Remove a branch; its snapshots stay until they expire."""
@@ -104,22 +106,22 @@ class ManageSnapshots(CommitOnExit):
 
     def set_min_snapshots_to_keep(self, branch_name: str, min_snapshots_to_keep: int) -> Self:
         """Set how many snapshots of a branch are kept at least."""
-        kept = change.Retention(
+        retention = change.Retention(
             min_snapshots_to_keep=check_int(min_snapshots_to_keep, "min_snapshots_to_keep")
         )
-        return self._then(change.SetRetention(_name(branch_name), kept))
+        return self._then(change.SetRetention(_name(branch_name), retention))
 
     def set_max_snapshot_age_ms(self, branch_name: str, max_snapshot_age_ms: int) -> Self:
         """Set how old snapshots of a branch get before they may expire."""
-        kept = change.Retention(
+        retention = change.Retention(
             max_snapshot_age_ms=check_int(max_snapshot_age_ms, "max_snapshot_age_ms")
         )
-        return self._then(change.SetRetention(_name(branch_name), kept))
+        return self._then(change.SetRetention(_name(branch_name), retention))
 
     def set_max_ref_age_ms(self, name: str, max_ref_age_ms: int) -> Self:
         """Set how old a branch or tag gets before it may expire."""
-        kept = change.Retention(check_int(max_ref_age_ms, "max_ref_age_ms"))
-        return self._then(change.SetRetention(_name(name), kept))
+        retention = change.Retention(check_int(max_ref_age_ms, "max_ref_age_ms"))
+        return self._then(change.SetRetention(_name(name), retention))
 
     def rollback_to_snapshot(self, snapshot_id: int) -> Self:
         """Move main back to one of its own earlier snapshots."""

@@ -32,8 +32,8 @@ class MergeRequest:
     token: Token | None = None
 
     def __post_init__(self) -> None:
-        said: object = self.on
-        if not isinstance(said, str) or not said.strip():
+        condition: object = self.on
+        if not isinstance(condition, str) or not condition.strip():
             raise InvalidTypeError(
                 f"merge() takes its condition as text, as in 't.id = s.id' (t is the target, s the "
                 f"source), not {format_value(self.on)}"
@@ -123,8 +123,8 @@ class MergeBuilder:
             raise InvalidTypeError(f"The condition must be SQL text, not {condition!r}")
         if values is not None and not isinstance(values, Mapping):
             raise InvalidTypeError(f"Values must be a dict of SQL texts, not {values!r}")
-        made = MergeClause(kind, does, condition, None if values is None else dict(values))
-        clauses = (*self.request.clauses, made)
+        clause = MergeClause(kind, does, condition, None if values is None else dict(values))
+        clauses = (*self.request.clauses, clause)
         check_order(clauses)
         return replace(self, request=replace(self.request, clauses=clauses))
 
@@ -132,5 +132,5 @@ class MergeBuilder:
 def _clause_text(clause: MergeClause) -> str:
     when = f" if {clause.condition}" if clause.condition else ""
     values = clause.values or {}
-    said = ", ".join(f"{name} = {value}" for name, value in values.items())
-    return f"  {clause.name}{when}{': ' + said if said else ''}"
+    assignments = ", ".join(f"{name} = {value}" for name, value in values.items())
+    return f"  {clause.name}{when}{': ' + assignments if assignments else ''}"

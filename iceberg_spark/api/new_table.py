@@ -40,16 +40,18 @@ def create(
     order name.
     """
     texts = created_with(catalog.properties, property_texts(properties))
-    given = as_schema(schema, format_version=check_writable_version(texts))
-    for told in property_warnings(texts):
-        warnings.warn(told, stacklevel=3)
-    spec = parse_partition_spec(_texts("partition_by", partition_by), given, case_sensitive)
-    order = parse_sort_order(_texts("sort_order", sort_order), given, case_sensitive)
+    table_schema = as_schema(schema, format_version=check_writable_version(texts))
+    for message in property_warnings(texts):
+        warnings.warn(message, stacklevel=3)
+    spec = parse_partition_spec(_texts("partition_by", partition_by), table_schema, case_sensitive)
+    order = parse_sort_order(_texts("sort_order", sort_order), table_schema, case_sensitive)
 
-    place = None if location is None else chosen_location(catalog, identifier, location)
+    chosen = None if location is None else chosen_location(catalog, identifier, location)
 
-    def creation(at: str) -> tuple[TableUpdate, ...]:
-        return new_table_updates(given, spec, order, location=place or at, properties=texts)
+    def creation(default_location: str) -> tuple[TableUpdate, ...]:
+        return new_table_updates(
+            table_schema, spec, order, location=chosen or default_location, properties=texts
+        )
 
     new = catalog.stage(identifier, creation)
     with (
@@ -61,12 +63,12 @@ def create(
     return Table(catalog, loaded)
 
 
-def _texts(argument: str, given: object) -> tuple[str, ...]:
-    if given is None:
+def _texts(argument: str, value: object) -> tuple[str, ...]:
+    if value is None:
         return ()
-    texts = (given,) if isinstance(given, str) else given
+    texts = (value,) if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise InvalidTypeError(
-            f"{argument} must be a list of texts like 'days(ts)', or one, not {given!r}"
+            f"{argument} must be a list of texts like 'days(ts)', or one, not {value!r}"
         )
     return tuple(texts)

@@ -9,7 +9,7 @@ from typing import Any, Self
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from iceberg_spark.api.asked_hook import AskedHook
+from iceberg_spark.api.builder_hook import BuilderHook
 from iceberg_spark.api.statements.refuse_changes import refuse_changes
 from iceberg_spark.api.statements.target import Name, names_table, new_target
 from iceberg_spark.catalog.pinned import load, split_name
@@ -52,19 +52,19 @@ _OPTION_OF = {
 }
 
 
-class ReaderHook(AskedHook):
-    """Notes what is asked and passes it on; `load` and `table` answer where it is ours."""
+class ReaderHook(BuilderHook):
+    """Records calls and passes them on; `load` and `table` read Iceberg tables themselves."""
 
     _session: SparkSession
 
     def begin(self, session: SparkSession) -> None:
         """Start noting; called once, when the session makes the reader."""
-        self._asked = BuilderState()
+        self._builder_state = BuilderState()
         self._session = session
 
     def schema(self, schema: StructType | str) -> Self:
         """Leave a load with a schema of the user's to the source, which checks it."""
-        self._asked.other = True
+        self._builder_state.other = True
         self._own.schema(schema)
         return self
 
@@ -81,19 +81,19 @@ class ReaderHook(AskedHook):
         if schema is not None:
             self.schema(schema)
         self.options(**options)
-        table = self._asked.location(path)
-        if not self._asked.is_ours(self._session) or table is None:
+        table = self._builder_state.location(path)
+        if not self._builder_state.is_ours(self._session) or table is None:
             frame: DataFrame = self._own.load(path)
             return frame
         with session_cache(self._session):
-            return _loaded(table, self._asked.options, self._session)
+            return _loaded(table, self._builder_state.options, self._session)
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
         """Return an Iceberg table or view, by Spark where it resolves names itself."""
         name = given_parts(self._session, tableName)
-        by_spark = not self._asked.options and register_catalogs(self._session, tableName)
+        by_spark = not self._builder_state.options and register_catalogs(self._session, tableName)
         if names_table(self._session, name) and ("/" in name[-1] or not by_spark):
-            return _table_or_view(name, self._asked.options, self._session)
+            return _table_or_view(name, self._builder_state.options, self._session)
         with errors_of_catalogs(self._session):
             frame: DataFrame = self._own.table(tableName)
         return frame
@@ -118,8 +118,8 @@ def _loaded(table: str, options: dict[str, str], session: SparkSession) -> DataF
 
 def _table_or_view(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:
     try:
-        place = new_target(session, name).path
-        return called(native_frame(place, options, session, is_named=True), name)
+        path = new_target(session, name).path
+        return called(native_frame(path, options, session, is_named=True), name)
     except (NoSuchTableError, NoSuchNamespaceError):
         if options:  # they say how a table is read
             return _selected_frame(name, options, session)
@@ -132,11 +132,11 @@ def _selected_frame(name: Name, options: dict[str, str], session: SparkSession) 
     *above, last = name
     if len(name) < 3 or not is_selector(last):
         raise NoSuchTableError(f"There is no table {'.'.join(name)} that options could be for")
-    place, chosen = new_target(session, tuple(above)).path, selected(last)
+    path, chosen = new_target(session, tuple(above)).path, selected(last)
     if not chosen:
-        return native_frame(f"{place}#{last}", options, session)
-    given = {_OPTION_OF[field]: str(value) for field, value in chosen.items()}
-    return native_frame(place, {**options, **given}, session)
+        return native_frame(f"{path}#{last}", options, session)
+    selector_options = {_OPTION_OF[field]: str(value) for field, value in chosen.items()}
+    return native_frame(path, {**options, **selector_options}, session)
 
 
 def native_frame(
@@ -148,8 +148,8 @@ def native_frame(
     these do. Raises what the data source raises for the same options.
     """
     zone = {} if "time-zone" in {key.lower() for key in options} else _zone(session)
-    given = {**session_read_defaults(session), **zone, **options, "path": table}
-    parsed = read_options(given, plain=False, others=CHANGE_TIMES)
+    all_options = {**session_read_defaults(session), **zone, **options, "path": table}
+    parsed = read_options(all_options, plain=False, others=CHANGE_TIMES)
     settings = partial(session_catalog, session)
     pinned, loaded = load(parsed.path, with_settings(parsed.path, parsed.storage, settings))
     name = split_name(parsed.path)[1]

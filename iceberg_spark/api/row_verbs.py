@@ -60,7 +60,7 @@ class RowVerbs:
         """Return the batch that a verb's arguments name."""
         return token_of(app_id, version, branch)
 
-    def _told(self, properties: Summary | None, token: Token | None) -> Summary | None:
+    def _summary(self, properties: Summary | None, token: Token | None) -> Summary | None:
         """Return the snapshot properties of a verb with those of its batch."""
         return with_summary(properties, token)
 
@@ -92,12 +92,12 @@ class RowVerbs:
             >>> t.append(pa.table({"id": [1, 2]}))
         """
         token = self._token(txn_app_id, txn_version, branch)
-        told = self._told(snapshot_properties, token)
+        summary = self._summary(snapshot_properties, token)
 
         def add(changes: deferred.StagedChanges) -> None:
             with changes.batch(token) as is_new:
                 if is_new:
-                    plan = changes.save_plan("nothing", branch, told, case_sensitive)
+                    plan = changes.save_plan("nothing", branch, summary, case_sensitive)
                     files = changes.write(df, plan, engine, distribution_mode)
                     changes.actions.extend(plan.actions(changes.io, files))
 
@@ -137,11 +137,11 @@ class RowVerbs:
         with session_of(df):
             predicate, time_zone = _parsed(overwrite_filter), session_time_zone()
         token = self._token(txn_app_id, txn_version, branch)
-        told = self._told(snapshot_properties, token)
+        summary = self._summary(snapshot_properties, token)
         with session_of(df), self._changes() as changes, changes.batch(token) as is_new:
             if not is_new:
                 return
-            plan = changes.save_plan("nothing", branch, told, case_sensitive)
+            plan = changes.save_plan("nothing", branch, summary, case_sensitive)
             added = changes.write(df, plan, engine, distribution_mode)
             replaced: tuple[DataFile, ...] = ()
             rewrites = allow_rewrite and predicate != ALWAYS_TRUE
@@ -158,7 +158,7 @@ class RowVerbs:
                     deletes_filter=predicate if rewrites else None,
                     planned=changes.planned(branch, predicate, rewrites=rewrites),
                     branch=branch,
-                    snapshot_properties=told,
+                    snapshot_properties=summary,
                     case_sensitive=case_sensitive,
                     time_zone=time_zone,
                     schema=changes.metadata().schema,
@@ -192,7 +192,7 @@ class RowVerbs:
             >>> t.delete("region = 'eu' and ts < '2024-01-01'").deleted
         """
         token = self._token(txn_app_id, txn_version, branch)
-        names, summary = deferred.Names(alias), self._told(snapshot_properties, token)
+        names, summary = deferred.Names(alias), self._summary(snapshot_properties, token)
         counts = deferred.ChangedRows()
         with self._changes() as changes, changes.batch(token) as is_new:
             if is_new:
@@ -227,7 +227,7 @@ class RowVerbs:
             >>> t.update({"amount": "amount * 2"}, where="region = 'eu'").updated
         """
         token = self._token(txn_app_id, txn_version, branch)
-        names, summary = deferred.Names(alias), self._told(snapshot_properties, token)
+        names, summary = deferred.Names(alias), self._summary(snapshot_properties, token)
         counts = deferred.ChangedRows()
         with self._changes() as changes, changes.batch(token) as is_new:
             if is_new:
@@ -276,7 +276,7 @@ class RowVerbs:
                 global_delete=global_delete,
                 options=deferred.AlignOptions(case_sensitive=case_sensitive),
             )
-            plan = deferred.UpsertPlan(context, branch, self._told(snapshot_properties, token))
+            plan = deferred.UpsertPlan(context, branch, self._summary(snapshot_properties, token))
             files = deferred.write_changes(df, context, changes.io)
             result = deferred.UpsertResult.of(files)
             changes.note(files.paths)
@@ -325,7 +325,7 @@ class RowVerbs:
                 apply_as_truncates is not None,
                 branch,
                 case_sensitive,
-                self._told(snapshot_properties, token),
+                self._summary(snapshot_properties, token),
                 merge_schema,
             )
             return self._run_apply_again(request, token)
@@ -351,7 +351,7 @@ class RowVerbs:
         return self._counted(counts, request.branch)
 
     def _conflict_retries(self) -> int:
-        """Return how often a verb may be planned anew when others came first."""
+        """Return how often a verb may be planned again after a conflicting commit."""
         return 0
 
     def merge(
@@ -381,7 +381,7 @@ class RowVerbs:
             deferred.for_several_passes(source, "The source of a merge"),
             on,
             branch=branch,
-            snapshot_properties=self._told(snapshot_properties, token),
+            snapshot_properties=self._summary(snapshot_properties, token),
             case_sensitive=case_sensitive,
             names=deferred.Names(*aliases),
             token=token,
@@ -389,11 +389,11 @@ class RowVerbs:
         return deferred.MergeBuilder(request, self._run_merge, self._before_retry)
 
     def _run_merge(self, request: deferred.MergeRequest) -> deferred.ChangedRows:
-        given = request.branch, request.snapshot_properties, request.case_sensitive
+        settings = request.branch, request.snapshot_properties, request.case_sensitive
         counts, within = deferred.ChangedRows(), session_of(request.source)
         with within, self._changes() as changes, changes.batch(request.token) as is_new:
             if is_new:
-                verb = changes.row_verb("merge", *given, request.names)
+                verb = changes.row_verb("merge", *settings, request.names)
                 spark = on_spark.needed_session()
                 counts = changes.add_row_change(
                     verb,
@@ -418,10 +418,10 @@ class RowVerbs:
     ) -> None:
         """Replace the partitions that get rows. The other partitions stay unchanged."""
         token = self._token(txn_app_id, txn_version, branch)
-        told = self._told(snapshot_properties, token)
+        summary = self._summary(snapshot_properties, token)
         with self._changes() as changes, changes.batch(token) as is_new:
             if is_new:
-                plan = changes.save_plan("partitions", branch, told, case_sensitive)
+                plan = changes.save_plan("partitions", branch, summary, case_sensitive)
                 files = changes.write(df, plan, engine, distribution_mode)
                 changes.actions.extend(plan.actions(changes.io, files))
 
@@ -451,7 +451,7 @@ class RowVerbs:
             InvalidInputError: A file does not fit, or the table already has it.
         """
         token = self._token(txn_app_id, txn_version, branch)
-        told = self._told(snapshot_properties, token)
+        summary = self._summary(snapshot_properties, token)
         with self._changes() as changes, changes.batch(token) as is_new:
             if not is_new:
                 return
@@ -464,7 +464,7 @@ class RowVerbs:
                 metadata,
                 check_duplicate_files=check_duplicate_files,
                 branch=branch,
-                snapshot_properties=told,
+                snapshot_properties=summary,
             )
             action.check(metadata, changes.io)
             changes.actions.append(action)

@@ -44,19 +44,19 @@ class BatchSaver:
         query_id = local_property(frame.sparkSession, QUERY_ID)
         branch = self.options.branch or MAIN_BRANCH
         options = replace(self.options, token=Token(query_id, batch_id, branch, STREAM_KEYS))
-        given = from_spark(frame.schema)
+        schema = from_spark(frame.schema)
         if options.write_mode == "upsert":
-            self._upsert(frame, options, given)
+            self._upsert(frame, options, schema)
         else:
-            self._save(frame, options, given)
+            self._save(frame, options, schema)
 
-    def _save(self, frame: DataFrame, options: WriteOptions, given: Schema) -> None:
-        plan = plan_save(options, given, overwrite=self.overwrite)
+    def _save(self, frame: DataFrame, options: WriteOptions, schema: Schema) -> None:
+        plan = plan_save(options, schema, overwrite=self.overwrite)
         if plan.is_committed:
             run_through(frame)
             return
-        place = TablePlace(options.path, options.storage)
-        with not_in_vain(place, plan):
+        table = TablePlace(options.path, options.storage)
+        with not_in_vain(table, plan):
             files = write_rows(
                 self._rows(frame),
                 plan.context,
@@ -67,12 +67,12 @@ class BatchSaver:
             )
         self._learn(frame, sum(file.record_count for file in files))
         if plan.changes_with(files):
-            commit_save(place, plan, files)
+            commit_save(table, plan, files)
         else:
-            take_back(place, plan)
+            take_back(table, plan)
 
-    def _upsert(self, frame: DataFrame, options: WriteOptions, given: Schema) -> None:
-        plan = plan_upsert(options, given, overwrite=self.overwrite)
+    def _upsert(self, frame: DataFrame, options: WriteOptions, schema: Schema) -> None:
+        plan = plan_upsert(options, schema, overwrite=self.overwrite)
         if plan.is_committed:
             run_through(frame)
             return
@@ -83,9 +83,9 @@ class BatchSaver:
 
     def _rows(self, frame: DataFrame) -> RowSource:
         """Return the rows where the driver is to write them, else the frame."""
-        asked = self.options.engine is not None or self.options.distribution_mode is not None
+        is_chosen = self.options.engine is not None or self.options.distribution_mode is not None
         in_order = self.options.write_mode == "upsert" and not self.options.order_by
-        if asked or in_order or self.last_was_large:
+        if is_chosen or in_order or self.last_was_large:
             return frame
         rows = small_batch(frame)
         return frame if rows is None else rows

@@ -33,7 +33,7 @@ ERROR_MODES = ("error", "errorifexists", "default")
 def save_frame(
     frame: DataFrame,
     table: str,
-    asked: BuilderState,
+    state: BuilderState,
     location: str | None = None,
     columns: Schema | None = None,
     *,
@@ -48,11 +48,11 @@ def save_frame(
     `partitionBy` and `bucketBy` other than the table's, and what the data source raises for the
     same options.
     """
-    mode = (asked.mode or "error").lower()
+    mode = (state.mode or "error").lower()
     _check_mode(mode)
-    given = with_partitioning({**asked.options, "path": table}, partition_terms(asked))
+    all_options = with_partitioning({**state.options, "path": table}, partition_terms(state))
     defaults = session_write_defaults(frame.sparkSession)
-    options = write_options(given, plain=False, defaults=defaults)
+    options = write_options(all_options, plain=False, defaults=defaults)
     settings = partial(session_catalog, frame.sparkSession)
     storage = with_settings(options.path, options.storage, settings)
     case = is_case_sensitive(frame.sparkSession)
@@ -71,14 +71,14 @@ def save_frame(
             raise TableAlreadyExistsError(
                 f"Table {table} exists already: save with mode('append'), 'overwrite' or 'ignore'"
             )
-        terms = partition_terms(asked)
+        terms = partition_terms(state)
         if terms:
             _check_partitioning(catalog.load(identifier).metadata, terms)
     schema = from_spark(frame.schema) if columns is None else columns
     _write(frame, schema, options, overwrite=mode == "overwrite")
 
 
-def partition_terms(asked: BuilderState) -> tuple[str, ...]:
+def partition_terms(state: BuilderState) -> tuple[str, ...]:
     """Return the columns of `partitionBy` and the transform of `bucketBy`, as SQL has them.
 
     Raises InvalidOptionError for anything that is not a name, and for buckets of several columns.
@@ -87,11 +87,11 @@ def partition_terms(asked: BuilderState) -> tuple[str, ...]:
         >>> partition_terms(BuilderState(partition_by=("day",), buckets=(4, ("id",))))
         ('day', 'bucket(4, id)')
     """
-    _check_are_columns(asked.partition_by)
-    terms = tuple(_quoted(name) for name in asked.partition_by)
-    if asked.buckets is None:
+    _check_are_columns(state.partition_by)
+    terms = tuple(_quoted(name) for name in state.partition_by)
+    if state.buckets is None:
         return terms
-    count, columns = asked.buckets
+    count, columns = state.buckets
     if len(columns) > 1:
         raise InvalidOptionError(
             f"bucketBy({count}, {', '.join(columns)}): a partition of an Iceberg table has buckets "
@@ -108,19 +108,19 @@ def with_partitioning(options: dict[str, str], terms: Sequence[str]) -> dict[str
     return {**options, "partition-by": ",".join(terms)}
 
 
-def _write(frame: DataFrame, given: Schema, options: WriteOptions, *, overwrite: bool) -> None:
-    place = TablePlace(options.path, options.storage)
+def _write(frame: DataFrame, schema: Schema, options: WriteOptions, *, overwrite: bool) -> None:
+    table = TablePlace(options.path, options.storage)
     if options.write_mode == "upsert":  # the rows of a key are brought together first
-        changes = plan_upsert(options, given, overwrite=overwrite)
+        changes = plan_upsert(options, schema, overwrite=overwrite)
         if changes.is_committed:
             return
         written = write_changes(frame, changes.context, changes.context.write.io)
-        commit_upsert(place, changes, written)
+        commit_upsert(table, changes, written)
         return
-    plan = plan_save(options, given, overwrite=overwrite)
+    plan = plan_save(options, schema, overwrite=overwrite)
     if plan.is_committed:
         return
-    with not_in_vain(place, plan):
+    with not_in_vain(table, plan):
         files = write_rows(
             frame,
             plan.context,
@@ -129,11 +129,11 @@ def _write(frame: DataFrame, given: Schema, options: WriteOptions, *, overwrite:
             engine=options.engine,
             distribution_mode=options.distribution_mode,
         )
-    commit_save(place, plan, files)
+    commit_save(table, plan, files)
 
 
-def _check_said_once(given: dict[str, str]) -> None:
-    if any(key.lower() == "partition-by" for key in given):
+def _check_said_once(options: dict[str, str]) -> None:
+    if any(key.lower() == "partition-by" for key in options):
         raise InvalidOptionError(
             "Say either partitionBy(...) or option('partition-by', ...), not both; only the "
             "option takes transforms such as days(ts)"

@@ -73,13 +73,13 @@ class TableScan(ScanRequest):
             raise InvalidInputError(f"limit must not be negative, but is {self.limit}")
 
     def __repr__(self) -> str:
-        asked = [
-            f"{each.name}={value!r}"
-            for each in dataclass_fields(self)
-            if each.name not in ("loaded", "io")
-            and (value := getattr(self, each.name)) != each.default
+        arguments = [
+            f"{field.name}={value!r}"
+            for field in dataclass_fields(self)
+            if field.name not in ("loaded", "io")
+            and (value := getattr(self, field.name)) != field.default
         ]
-        return printable(f"TableScan({', '.join([self.loaded.identifier, *asked])})")
+        return printable(f"TableScan({', '.join([self.loaded.identifier, *arguments])})")
 
     def select(self, *fields: str) -> TableScan:
         """Return the scan with these columns only; nested ones as "a.b"."""
@@ -178,27 +178,27 @@ class TableScan(ScanRequest):
         """
         pins = {**{name: getattr(self, name) for name in _NUMBERS}, "tag": self.tag,
                 "metadata_columns": self.metadata_columns or None}  # fmt: skip
-        given = [name for name, value in pins.items() if value is not None]
-        if given:
-            raise InvalidInputError(f"changes() can't be used on a scan with {', '.join(given)}")
+        pinned = [name for name, value in pins.items() if value is not None]
+        if pinned:
+            raise InvalidInputError(f"changes() can't be used on a scan with {', '.join(pinned)}")
         metadata = self.loaded.metadata
         one_of(by, "by", ("row-id",))
         if by and (identifier_columns or compute_updates):
             raise InvalidInputError("by='row-id' and identifier_columns exclude each other")
         if carried_over and (by or net_changes or identifier_columns or compute_updates):
             raise InvalidInputError(_AS_FILES_HAVE_THEM)
-        asked = replace(self, metadata_columns=LINEAGE_NAMES) if by else self
-        whole = replace(asked, selected_fields=("*",))._context()
+        scan = replace(self, metadata_columns=LINEAGE_NAMES) if by else self
+        context = replace(scan, selected_fields=("*",))._context()
         names = deferred.identifiers(
-            whole.read_schema,
+            context.read_schema,
             identifier_columns,
             compute_updates,
             net_changes,
             case_sensitive=self.case_sensitive,
         )
-        shown = asked._context().read_schema
-        request = deferred.ChangeRequest(whole, shown, names, net_changes, bool(by), carried_over)
-        last = whole.snapshot_id if end is None else deferred.snapshot_of(metadata, end, "end")
+        shown = scan._context().read_schema
+        request = deferred.ChangeRequest(context, shown, names, net_changes, bool(by), carried_over)
+        last = context.snapshot_id if end is None else deferred.snapshot_of(metadata, end, "end")
         first = deferred.snapshot_of(metadata, start, "start")
         return deferred.ChangeScan(metadata, self.io, request, first, last)
 
@@ -207,13 +207,13 @@ class TableScan(ScanRequest):
 
         Without a filter and without delete files, the manifest list is enough.
         """
-        known = count_by_manifest_list(self.loaded.metadata, self.io, self._context())
-        if known is None:
-            known = self.plan_files().record_count
-        if known is None:
+        row_count = count_by_manifest_list(self.loaded.metadata, self.io, self._context())
+        if row_count is None:
+            row_count = self.plan_files().record_count
+        if row_count is None:
             positions = replace(self, selected_fields=(), metadata_columns=("_pos",), limit=None)
-            known = sum(batch.num_rows for batch in positions.to_arrow_batch_reader())
-        return known if self.limit is None else min(known, self.limit)
+            row_count = sum(batch.num_rows for batch in positions.to_arrow_batch_reader())
+        return row_count if self.limit is None else min(row_count, self.limit)
 
     def _context(self, spark: on_spark.SparkSession | None = None) -> ScanContext:
         row_filter = None if self.row_filter is None else read_by_session(self.row_filter, spark)

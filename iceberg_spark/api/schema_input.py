@@ -26,51 +26,51 @@ _ICEBERG = (*t.PRIMITIVES, t.VariantType, t.StructType, t.ListType, t.MapType)
 _NOT_IN_DDL = (t.FixedType, *V3_TYPES)
 
 
-def as_schema(given: SchemaInput, *, format_version: int = 2) -> Schema:
+def as_schema(value: SchemaInput, *, format_version: int = 2) -> Schema:
     """Return the Iceberg schema of what the user gave for a table of that version.
 
     Arrow's nanoseconds are microseconds where the version has none. Ids are provisional: creating
     a table assigns fresh ones. Raises InvalidSchemaError,
     UnsupportedError (a type that Iceberg lacks) or InvalidTypeError.
     """
-    match given:
+    match value:
         case Schema():
-            return given
+            return value
         case theirs if is_struct(theirs):
             return on_spark.from_spark(theirs)
         case pa.Schema():
-            return from_arrow(given, nano=rules_of(format_version).has_new_types)
+            return from_arrow(value, nano=rules_of(format_version).has_new_types)
         case str():
-            schema: Schema = _ddl.schema_from_ddl(given)
+            schema: Schema = _ddl.schema_from_ddl(value)
             return schema
         case _:
             raise InvalidTypeError(
                 "schema must be a StructType, a pyarrow.Schema, DDL text like "
-                f"'id bigint, ts timestamp', or an iceberg_spark Schema, not {type(given).__name__}"
+                f"'id bigint, ts timestamp', or an iceberg_spark Schema, not {type(value).__name__}"
             )
 
 
-def as_type(given: TypeInput, column: str, *, format_version: int = 2) -> t.IcebergType:
+def as_type(value: TypeInput, column: str, *, format_version: int = 2) -> t.IcebergType:
     """Return the Iceberg type of what the user gave for a column; ids are provisional.
 
     Text is Spark's DDL ("bigint", "struct<a: int>"), or a name that only Iceberg has
     ("fixed[16]"). Raises as `as_schema`.
     """
-    match given:
+    match value:
         case theirs if is_type(theirs):
-            one = on_spark.StructType([on_spark.StructField(column, theirs)])
-            return on_spark.from_spark(one).fields[0].field_type
+            struct = on_spark.StructType([on_spark.StructField(column, theirs)])
+            return on_spark.from_spark(struct).fields[0].field_type
         case pa.DataType():
-            one_column = pa.schema([pa.field(column, given)])
+            one_column = pa.schema([pa.field(column, value)])
             return as_schema(one_column, format_version=format_version).fields[0].field_type
         case str():
-            return _type_of_text(given)
-        case _ if isinstance(given, _ICEBERG):
-            return cast("t.IcebergType", given)
+            return _type_of_text(value)
+        case _ if isinstance(value, _ICEBERG):
+            return cast("t.IcebergType", value)
         case _:
             raise InvalidTypeError(
                 f"The type of column '{column}' must be DDL text like 'bigint', or a PySpark, "
-                f"pyarrow or Iceberg type, not {type(given).__name__}"
+                f"pyarrow or Iceberg type, not {type(value).__name__}"
             )
 
 

@@ -68,8 +68,8 @@ def _facts(metadata: TableMetadata) -> list[tuple[str, str]]:
     if snapshot is None:
         return [*facts, ("snapshot", "none yet")]
     when = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
-    made = f"{snapshot.snapshot_id}, {snapshot.operation}, {when:%Y-%m-%d %H:%M:%S} UTC"
-    facts.append(("snapshot", f"{made}, one of {len(metadata.snapshots)}"))
+    description = f"{snapshot.snapshot_id}, {snapshot.operation}, {when:%Y-%m-%d %H:%M:%S} UTC"
+    facts.append(("snapshot", f"{description}, one of {len(metadata.snapshots)}"))
     totals = [
         f"{int(snapshot.summary[key]):,} {unit}"
         for key, unit in (

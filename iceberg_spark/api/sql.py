@@ -1,4 +1,4 @@
-"""`sql(spark, text)`: statements and queries over tables of ours, under their own names."""
+"""`sql(spark, text)`: run SQL statements and queries on Iceberg tables, by their own names."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def sql_with(spark: SparkSession, query: str, args: Args, frames: Mapping[str, A
 
 def _run(spark: SparkSession, query: str, args: Args, frames: Mapping[str, Any]) -> DataFrame:
     query = with_variables(spark, query)
-    text, given = with_frames(spark, query, frames) if frames else (query, {})
+    text, named_frames = with_frames(spark, query, frames) if frames else (query, {})
     text, left = with_given_names(spark, text, args)
     try:
         text = with_functions(spark, text)
@@ -94,14 +94,14 @@ def _run(spark: SparkSession, query: str, args: Args, frames: Mapping[str, Any])
         return run_sql(spark, query, args, **frames)
     if isinstance(statement, ExecuteImmediate):
         return _execute(spark, statement, text, args)
-    return run_statement(spark, statement, text, left, given)
+    return run_statement(spark, statement, text, left, named_frames)
 
 
 def _execute(spark: SparkSession, statement: ExecuteImmediate, text: str, args: Args) -> DataFrame:
-    asked = asked_text(spark, statement, text, args)
-    if asked is None:
+    inner_text = asked_text(spark, statement, text, args)
+    if inner_text is None:
         return run_sql(spark, text, args)
-    rows = sql(spark, asked)
+    rows = sql(spark, inner_text)
     return rows if statement.into is None else into_variables(spark, statement.into, rows)
 
 
@@ -133,8 +133,8 @@ def _parts_explained(part: Part) -> Iterator[str]:
             yield _explained(part)
         case QueriedView(name=name, query=query):
             yield f"{part.reference.name}:\n  a view; its text reads what follows"
-            for one in query.parts:
-                for text in _parts_explained(one):
+            for inner_part in query.parts:
+                for text in _parts_explained(inner_part):
                     yield f"in view {name}, {text}"
         case SparksTable():
             yield f"{part.reference.name}:\n  a table of Spark's"

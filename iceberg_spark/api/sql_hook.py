@@ -1,4 +1,4 @@
-"""`spark.sql` and `spark.table` of an enabled session: what is about tables of ours is ours."""
+"""`spark.sql` and `spark.table` of an enabled session, which also take Iceberg tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXTENSION = re.compile(r"\s*(CALL|ALTER)\b", re.IGNORECASE)
 
 
 def hooked_sql(own: Method) -> Method:
-    """Return `SparkSession.sql` that asks us first; `own` is PySpark's."""
+    """Return a `SparkSession.sql` that runs statements on Iceberg tables; `own` is PySpark's."""
 
     def run(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - PySpark's name
         if uses_original_methods() or not isinstance(sqlQuery, str):

@@ -1,4 +1,4 @@
-"""The changes of one commit while they are collected, and their landing."""
+"""The staged changes of one commit."""
 
 from __future__ import annotations
 
@@ -51,21 +51,30 @@ class StagedPart:
 class StagedChanges:
     """Actions in order, the files that they would make part of the table, and the base.
 
-    Each change sees those before it: it is planned on `metadata()`. Files are written when a
-    change is added and are removed again when nothing lands. `whole` is the batch that all of
-    them are. `options` are those of the write and of the session, None for the table's properties.
+    Each change is planned on `metadata()`, so it sees the changes before it. Files are written
+    when a change is added, and are removed if the commit fails. All changes are the batch
+    `batch_token`, if it is not None. `options` are those of the write and of the session, None for
+    the table's properties.
     """
 
     __slots__ = (
-        "_actions", "_in_batches", "_is_open", "_new_files", "_options", "_stage", "_whole", "base",
-        "catalog", "was_skipped",
-    )  # fmt: skip
+        "_actions",
+        "_batch_token",
+        "_in_batches",
+        "_is_open",
+        "_new_files",
+        "_options",
+        "_stage",
+        "base",
+        "catalog",
+        "was_skipped",
+    )
 
     def __init__(
         self,
         catalog: Catalog,
         base: LoadedTable,
-        whole: Token | None = None,
+        batch_token: Token | None = None,
         options: WriteOptions | None = None,
     ) -> None:
         self.catalog = catalog
@@ -75,7 +84,7 @@ class StagedChanges:
         self._actions: list[Action] = []
         self._in_batches: list[tuple[Token, int]] = []
         self._is_open = True
-        self._whole = whole
+        self._batch_token = batch_token
         self.was_skipped = False
         self.base = base
 
@@ -120,7 +129,7 @@ class StagedChanges:
 
         What it adds in the block is that batch, and is noted as it.
         """
-        self.was_skipped = self._is_committed(token) or self._is_committed(self._whole)
+        self.was_skipped = self._is_committed(token) or self._is_committed(self._batch_token)
         if self.was_skipped or token is None:
             yield not self.was_skipped
         else:
@@ -130,12 +139,12 @@ class StagedChanges:
             self._in_batches.append((token, len(self.actions) - start))
 
     def _is_committed(self, token: Token | None) -> bool:
-        found = token and committed_version(self.base.metadata, self.io, token)
-        return found is not None
+        version = token and committed_version(self.base.metadata, self.io, token)
+        return version is not None
 
     def _are_one_batch(self) -> bool:
         """Return whether all changes are of one batch: then they are skipped where it is there."""
-        if self._whole is not None:
+        if self._batch_token is not None:
             return True
         tokens = {token for token, _ in self._in_batches}
         return len(tokens) == 1 and sum(n for _, n in self._in_batches) == len(self._actions)
@@ -159,7 +168,7 @@ class StagedChanges:
         snapshot_properties: Mapping[str, str] | None,
         case_sensitive: bool,
     ) -> SavePlan:
-        """Return how rows become files of the table as it is staged."""
+        """Return how rows become files of the staged table."""
         align = replace(align_options(self._options), case_sensitive=case_sensitive)
         return SavePlan(
             self.context(),
@@ -214,22 +223,28 @@ class StagedChanges:
     ) -> RowVerb:
         """Return what a row-level verb is planned on."""
         metadata, head = self.metadata(), self.head(branch)
-        given = branch, snapshot_properties, case_sensitive, session_time_zone(), session_dialect()
-        return RowVerb(metadata, self.io, RowLevelMode.of(metadata, name), head, *given, names)
+        arguments = (
+            branch,
+            snapshot_properties,
+            case_sensitive,
+            session_time_zone(),
+            session_dialect(),
+        )
+        return RowVerb(metadata, self.io, RowLevelMode.of(metadata, name), head, *arguments, names)
 
     def add_row_change(
         self, verb: RowVerb, make: Callable[[WriteContext], PlannedChange]
     ) -> ChangedRows:
         """Add a row-level change; what it wrote is removed when it fails."""
-        made = whole_or_nothing(make, self.context(), self.io)
-        if not made.change.is_empty:
-            new = (*made.change.added_data, *made.change.added_deletes)
+        planned = whole_or_nothing(make, self.context(), self.io)
+        if not planned.change.is_empty:
+            new = (*planned.change.added_data, *planned.change.added_deletes)
             self.note(file.file_path for file in new)
-            self.actions.append(row_change_action(verb, made))
-        return made.change.counts
+            self.actions.append(row_change_action(verb, planned))
+        return planned.change.counts
 
     def take_out(self, predicate: Unbound, options: TargetOptions, *, use_spark: bool) -> RowChange:
-        """Write anew what an overwrite leaves of the files that match in part."""
+        """Rewrite the files that match a filter in part, without the matching rows."""
         change = overwritten(
             self.metadata(), self.io, predicate, options, self.context(), use_spark=use_spark
         )
@@ -251,12 +266,12 @@ class StagedChanges:
         One batch that another writer has committed meanwhile is skipped. Raises what
         `commits.commit.commit` raises.
         """
-        if self._whole is not None:
-            self.was_skipped = self._is_committed(self._whole)
+        if self._batch_token is not None:
+            self.was_skipped = self._is_committed(self._batch_token)
             if self.was_skipped:
                 self.discard()
             elif self._actions:
-                self._actions.append(NoteToken(self._whole))
+                self._actions.append(NoteToken(self._batch_token))
         actions, files, io = once(self.actions), tuple(self._new_files), self.io
         skips = self._are_one_batch()
         self.reset(self.base)
@@ -290,7 +305,7 @@ class StagedChanges:
         self.reset(self.base)
 
     def reset(self, base: LoadedTable) -> None:
-        """Begin anew on a version; what was collected is committed or gone."""
+        """Start again from a version of the table; earlier changes are committed or discarded."""
         self.base = base
         self._actions.clear()
         self._in_batches.clear()

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from iceberg_spark.api.asked_hook import AskedHook
+from iceberg_spark.api.builder_hook import BuilderHook
 from iceberg_spark.api.statements.refuse_changes import refuse_changes
 from iceberg_spark.api.statements.target import names_table, streamed
 from iceberg_spark.scan.change_bounds import CHANGES
@@ -16,17 +16,17 @@ from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.sql.table_names import given_parts
 
 
-class StreamReaderHook(AskedHook):
-    """Notes what is asked and passes it on, with the catalog's settings where it is ours.
+class StreamReaderHook(BuilderHook):
+    """Records calls and passes them on, with the catalog's settings for Iceberg tables.
 
-    The stream is the source's: Spark plans its batches in processes of its own.
+    The data source reads the stream: Spark plans its batches in processes of its own.
     """
 
     _session: SparkSession
 
     def begin(self, session: SparkSession) -> None:
         """Start noting; called once, when the session makes the reader."""
-        self._asked = BuilderState()
+        self._builder_state = BuilderState()
         self._session = session
 
     def load(
@@ -42,8 +42,8 @@ class StreamReaderHook(AskedHook):
         if schema is not None:
             self._own.schema(schema)
         self.options(**options)
-        table = self._asked.location(path)
-        if table is not None and self._asked.is_ours(self._session):
+        table = self._builder_state.location(path)
+        if table is not None and self._builder_state.is_ours(self._session):
             self._own.format(FORMAT_NAME)
             for key, value in catalog_to_send(self._session, table).items():
                 self._own.option(key, value)
@@ -51,9 +51,9 @@ class StreamReaderHook(AskedHook):
         return frame
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
-        """Return the stream of a table of a catalog of ours, and leave others to PySpark.
+        """Return the stream of a table of an Iceberg catalog; PySpark reads others.
 
-        Also of a branch (`cat.db.t.branch_x`), and of the table's changes (`cat.db.t.changes`).
+        It also reads a branch (`cat.db.t.branch_x`) and the table's changes (`cat.db.t.changes`).
         Raises InvalidInputError for a name with parts that no table can have, UnsupportedError
         for tags and metadata tables.
         """
@@ -61,11 +61,11 @@ class StreamReaderHook(AskedHook):
         if not names_table(self._session, name):
             frame: DataFrame = self._own.table(tableName)
             return frame
-        found = streamed(self._session, name)
-        if found.branch is None:
-            return self.load(found.path, FORMAT_NAME)
-        another = self._session.readStream.options(**self._asked.with_branch(found.branch))
-        return another.load(found.path, FORMAT_NAME)  # this one may be used for others
+        source = streamed(self._session, name)
+        if source.branch is None:
+            return self.load(source.path, FORMAT_NAME)
+        another = self._session.readStream.options(**self._builder_state.with_branch(source.branch))
+        return another.load(source.path, FORMAT_NAME)  # this one may be used for others
 
     def changes(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
         """Leave changes of Spark's catalogs to Spark (4.2). Raises UnsupportedError for ours."""

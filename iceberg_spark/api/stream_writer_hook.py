@@ -10,7 +10,7 @@ from typing import Any, Self
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from iceberg_spark.api.asked_hook import AskedHook
+from iceberg_spark.api.builder_hook import BuilderHook
 from iceberg_spark.api.save_batches import BatchSaver
 from iceberg_spark.api.save_frame import partition_terms, with_partitioning
 from iceberg_spark.api.statements.target import names_table, target
@@ -33,24 +33,24 @@ from iceberg_spark.spec.snapshot import MAIN_BRANCH
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 
 
-class StreamWriterHook(AskedHook):
-    """Notes what is asked and passes it on; `start` and `toTable` write where it is ours.
+class StreamWriterHook(BuilderHook):
+    """Records calls and passes them on; `start` and `toTable` write to Iceberg tables themselves.
 
-    A query of a Connect session is left to the source's own sink: its batches are not here.
+    Over Connect the data source's own sink writes, since its batches are not in this process.
     """
 
     _frame: DataFrame
-    _said_branch: bool
+    _sent_branch: bool
 
     def begin(self, frame: DataFrame) -> None:
         """Start noting; called once, when the frame makes the writer."""
-        self._asked = BuilderState()
+        self._builder_state = BuilderState()
         self._frame = frame
-        self._said_branch = False
+        self._sent_branch = False
 
     def outputMode(self, outputMode: str) -> Self:  # noqa: N802, N803 - PySpark's names
         """Note the output mode."""
-        self._asked.mode = outputMode
+        self._builder_state.mode = outputMode
         self._own.outputMode(outputMode)
         return self
 
@@ -61,13 +61,13 @@ class StreamWriterHook(AskedHook):
 
     def clusterBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
         """Leave Spark's clustering to Spark."""
-        self._asked.other = True
+        self._builder_state.other = True
         self._own.clusterBy(*arguments)
         return self
 
     def foreach(self, f: Any) -> Self:
         """Leave a sink of the user's own to Spark."""
-        self._asked.other = True
+        self._builder_state.other = True
         self._own.foreach(f)
         return self
 
@@ -76,7 +76,7 @@ class StreamWriterHook(AskedHook):
 
         Over Connect it runs in a process of the server's, whose session enables itself.
         """
-        self._asked.other = True
+        self._builder_state.other = True
         session = self._frame.sparkSession
         is_plain = is_connect(session) or not callable(func)
         self._own.foreachBatch(func if is_plain else partial(_in_batch, session, func))
@@ -91,10 +91,10 @@ class StreamWriterHook(AskedHook):
         queryName: str | None = None,  # noqa: N803 - PySpark's name
         **options: Any,
     ) -> StreamingQuery:
-        """Start writing to a table of ours, and leave everything else to PySpark."""
+        """Start writing to an Iceberg table; PySpark writes everything else."""
         self._take(format, outputMode, partitionBy, queryName, options)
-        table = self._asked.location(path)
-        if table is None or not self._asked.is_ours(self._frame.sparkSession):
+        table = self._builder_state.location(path)
+        if table is None or not self._builder_state.is_ours(self._frame.sparkSession):
             self._partition()
             return self._started(path)
         return self._start(table)
@@ -108,20 +108,20 @@ class StreamWriterHook(AskedHook):
         queryName: str | None = None,  # noqa: N803 - PySpark's name
         **options: Any,
     ) -> StreamingQuery:
-        """Start writing to a table of one of our catalogs, or to one of its branches.
+        """Start writing to a table of an Iceberg catalog, or to one of its branches.
 
-        A new table is created before the first batch, as Spark does. Others are left to PySpark.
+        A new table is created before the first batch, as in Spark. PySpark writes to other tables.
         Raises UnsupportedError for tags and metadata tables.
         """
         self._take(format, outputMode, partitionBy, queryName, options)
         session = self._frame.sparkSession
         name = given_parts(session, tableName, new=True)
-        ours = (self._asked.source or FORMAT_NAME).lower() in (FORMAT_NAME, "iceberg")
-        if ours and not self._asked.other and names_table(session, name):
-            found = target(session, name)
-            branch = found.branch
-            named = None if branch is None else self._asked.with_branch(branch)
-            return self._start(found.path, named, creates=True)
+        ours = (self._builder_state.source or FORMAT_NAME).lower() in (FORMAT_NAME, "iceberg")
+        if ours and not self._builder_state.other and names_table(session, name):
+            destination = target(session, name)
+            branch = destination.branch
+            named = None if branch is None else self._builder_state.with_branch(branch)
+            return self._start(destination.path, named, creates=True)
         self._partition()
         query: StreamingQuery = self._own.toTable(tableName)
         return query
@@ -145,19 +145,19 @@ class StreamWriterHook(AskedHook):
             self._own.queryName(name)
 
     def _partition(self) -> None:
-        if self._asked.partition_by:
-            self._own.partitionBy(*self._asked.partition_by)
+        if self._builder_state.partition_by:
+            self._own.partitionBy(*self._builder_state.partition_by)
 
     def _start(
         self, table: str, named: Mapping[str, str] | None = None, *, creates: bool = False
     ) -> StreamingQuery:
         session = self._frame.sparkSession
-        asked = {**self._asked.options, **(named or {}), "path": table}
-        given = with_partitioning(asked, partition_terms(self._asked))
+        stated_options = {**self._builder_state.options, **(named or {}), "path": table}
+        all_options = with_partitioning(stated_options, partition_terms(self._builder_state))
         connect = is_connect(session)
         defaults = {} if connect else session_write_defaults(session)
-        options = written_stream_options(given, plain=connect, defaults=defaults)
-        mode = (self._asked.mode or "append").lower()
+        options = written_stream_options(all_options, plain=connect, defaults=defaults)
+        mode = (self._builder_state.mode or "append").lower()
         if mode == "update" and options.write_mode != "upsert":
             raise InvalidOptionError(
                 "outputMode('update') gives a row again when it changes: write it with "
@@ -173,27 +173,31 @@ class StreamWriterHook(AskedHook):
             create_if_missing(options, from_spark(self._frame.schema))
         if connect:
             self._own.format(FORMAT_NAME)
-            given = {**self._branch_to_send(given), **given, **catalog_to_send(session, table)}
-            self._own.options(**{key: value for key, value in given.items() if key != "path"})
+            all_options = {
+                **self._branch_to_send(all_options),
+                **all_options,
+                **catalog_to_send(session, table),
+            }
+            self._own.options(**{key: value for key, value in all_options.items() if key != "path"})
             return self._started(table)
         self._own.foreachBatch(BatchSaver(options, overwrite=mode == "complete"))
         return self._started()
 
     def _check_checkpoint(self, session: SparkSession) -> None:
         """Raise InvalidOptionError without a checkpoint; `foreachBatch` would make one each run."""
-        has_own = any(key.lower() == "checkpointlocation" for key in self._asked.options)
+        has_own = any(key.lower() == "checkpointlocation" for key in self._builder_state.options)
         if not has_own and not session.conf.get(_CHECKPOINTS, ""):
             raise InvalidOptionError(
                 f"A stream needs option 'checkpointLocation' (or setting {_CHECKPOINTS}): its "
                 "batches land once by the id of the query that is kept there"
             )
 
-    def _branch_to_send(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return the branch to say to PySpark's writer, which keeps one that was said before."""
-        has_branch = any(key.lower() == "branch" for key in given)
-        said = self._said_branch
-        self._said_branch = said or has_branch
-        return {"branch": MAIN_BRANCH} if said and not has_branch else {}
+    def _branch_to_send(self, options: Mapping[str, str]) -> dict[str, str]:
+        """Return the branch option for PySpark's writer, which keeps one from an earlier call."""
+        has_branch = any(key.lower() == "branch" for key in options)
+        was_sent = self._sent_branch
+        self._sent_branch = was_sent or has_branch
+        return {"branch": MAIN_BRANCH} if was_sent and not has_branch else {}
 
     def _started(self, *path: str | None) -> StreamingQuery:
         query: StreamingQuery = self._own.start(*path)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class TableProperties(dict[str, str]):
-    """The properties as a dict of one's own; `t.properties()` gives the same.
+    """The properties as a dict; `t.properties()` returns the same.
 
-    PyIceberg has an attribute here and methods beside it (`t.schema()`, `t.location()`), so both
-    spellings are met in notebooks.
+    PyIceberg has an attribute here, next to methods (`t.schema()`, `t.location()`), so notebooks
+    use both spellings.
     """
 
     __slots__ = ()

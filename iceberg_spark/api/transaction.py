@@ -42,7 +42,7 @@ class TableTransaction(RowVerbs):
     a `token` all changes are that batch, and are dropped where it is committed already.
     """
 
-    __slots__ = ("_autocommit", "_staged", "_take", "_whole")
+    __slots__ = ("_autocommit", "_batch_token", "_staged", "_take")
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class TableTransaction(RowVerbs):
         options: WriteOptions | None = None,
     ) -> None:
         self._autocommit = autocommit
-        self._whole = token
+        self._batch_token = token
         self._staged = StagedChanges(catalog, base, token, options)
         self._take = take
 
@@ -87,10 +87,10 @@ class TableTransaction(RowVerbs):
     def _may_append_as_shown(self) -> bool:
         return False
 
-    def _told(
+    def _summary(
         self, properties: Mapping[str, str] | None, token: Token | None
     ) -> Mapping[str, str] | None:
-        return with_summary(properties, self._whole, token)
+        return with_summary(properties, self._batch_token, token)
 
     def commit_transaction(self) -> None:
         """Commit the changes; without any nothing happens.
@@ -123,9 +123,9 @@ class TableTransaction(RowVerbs):
 
         A file to delete that is no longer there is a ValidationException.
         """
-        told = self._told(snapshot_properties, None)
+        summary = self._summary(snapshot_properties, None)
         self._staged.actions.append(
-            OverwriteFiles(add, delete, branch=branch, snapshot_properties=told)
+            OverwriteFiles(add, delete, branch=branch, snapshot_properties=summary)
         )
 
     def set_properties(self, updates: Mapping[str, str], removals: Sequence[str] = ()) -> None:

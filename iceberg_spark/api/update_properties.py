@@ -64,7 +64,7 @@ class UpdateProperties(CommitOnExit):
     def commit(self) -> None:
         """Commit the changes at once."""
         self._done = True
-        for told in property_warnings(self._updates):
-            warnings.warn(told, stacklevel=2)
+        for message in property_warnings(self._updates):
+            warnings.warn(message, stacklevel=2)
         with self._transaction as tx:
             tx.set_properties(self._updates, tuple(self._removals))

@@ -50,10 +50,10 @@ class UpdateSchema(CommitOnExit):
 
     def __repr__(self) -> str:
         try:
-            made = repr(self._update.apply())
+            text = repr(self._update.apply())
         except InvalidSchemaError as error:
-            made = str(error)
-        return f"UpdateSchema, {self._state}: {made}"
+            text = str(error)
+        return f"UpdateSchema, {self._state}: {text}"
 
     def case_sensitive(self, case_sensitive: bool) -> UpdateSchema:
         """Say whether the case of names counts; call it before the changes."""

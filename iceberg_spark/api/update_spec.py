@@ -38,18 +38,18 @@ class UpdateSpec(CommitOnExit):
 
     def __repr__(self) -> str:
         try:
-            made = repr(self._update.apply())
+            text = repr(self._update.apply())
         except InvalidSchemaError as error:
-            made = str(error)
-        return f"UpdateSpec, {self._state}: {made}"
+            text = str(error)
+        return f"UpdateSpec, {self._state}: {text}"
 
     def add_field(self, field: str, name: str | None = None) -> UpdateSpec:
         """Add a field such as "region", "days(ts)", "bucket(16, id)", "truncate(4, s) as t".
 
         Without a name it gets one like `ts_day`, `id_bucket_16`, `s_trunc_4`.
         """
-        source_id, transform, given = self._term(field)
-        self._update.add_field(source_id, transform, name or given)
+        source_id, transform, default_name = self._term(field)
+        self._update.add_field(source_id, transform, name or default_name)
         return self
 
     def remove_field(self, field: str) -> UpdateSpec:
@@ -70,7 +70,7 @@ class UpdateSpec(CommitOnExit):
         return self
 
     def reorder(self, names: Sequence[str]) -> UpdateSpec:
-        """Give the fields another order, all named as they are after the update; not in v1."""
+        """Give the fields another order, all by their names after the update; not in v1."""
         self._update.reorder(names)
         return self
 

@@ -86,13 +86,13 @@ class View:
 
 def views_of(catalog: Catalog) -> Views:
     """Return a catalog's views. Raises UnsupportedError where it has none."""
-    found = catalog.views
-    if found is None:
+    views = catalog.views
+    if views is None:
         raise UnsupportedError(
             f"Catalog '{catalog.name}' has no views; catalogs of type sql, hive and memory have, "
             "and of type rest where their server does"
         )
-    return found
+    return views
 
 
 def new_view(
@@ -112,8 +112,8 @@ def new_view(
         raise InvalidTypeError(f"A view's query must be text, not {type(text).__name__}")
     text = text.strip().rstrip(";").rstrip()
     session = on_spark.needed_session(spark)
-    found = on_spark.analysed_view(session, catalog, identifier, text, namespace)
-    engine = f"Spark {found.spark_version}"
+    analysed = on_spark.analysed_view(session, catalog, identifier, text, namespace)
+    engine = f"Spark {analysed.spark_version}"
     version = ViewVersion(
         1,
         int(time.time() * 1000),
@@ -123,13 +123,13 @@ def new_view(
         summary=_SUMMARY,
     )
     return NewView(
-        _named(found.schema, found.names, columns),
+        _named(analysed.schema, analysed.names, columns),
         version,
         {
             "create_engine_version": engine,
             "engine_version": engine,
             **properties,
-            QUERY_COLUMN_NAMES: ",".join(found.names),
+            QUERY_COLUMN_NAMES: ",".join(analysed.names),
         },
     )
 
@@ -150,16 +150,16 @@ def _named(
             f"{', '.join(queried)}"
         )
     docs = columns if isinstance(columns, Mapping) else {}
-    given = tuple(
+    fields = tuple(
         replace(field, name=name, doc=docs.get(name) or field.doc)
         for field, name in zip(schema.fields, names, strict=True)
     )
     seen: set[str] = set()
-    for one in given:
-        if one.name.lower() in seen:
-            raise InvalidSchemaError(f"The view would have two columns {one.name}: name them")
-        seen.add(one.name.lower())
-    return Schema(*given)
+    for field in fields:
+        if field.name.lower() in seen:
+            raise InvalidSchemaError(f"The view would have two columns {field.name}: name them")
+        seen.add(field.name.lower())
+    return Schema(*fields)
 
 
 def create_or_replace(views: Views, identifier: str, view: NewView) -> ViewMetadata:

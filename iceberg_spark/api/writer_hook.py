@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from pyspark.sql import DataFrame
 
-from iceberg_spark.api.asked_hook import AskedHook
+from iceberg_spark.api.builder_hook import BuilderHook
 from iceberg_spark.api.frame_writer import insert_into, save_as_table
 from iceberg_spark.api.save_frame import save_frame
 from iceberg_spark.api.statements.target import names_table
@@ -14,20 +14,20 @@ from iceberg_spark.spark.adapt.builder_state import BuilderState
 from iceberg_spark.spark.sql.table_names import table_parts
 
 
-class WriterHook(AskedHook):
-    """Notes what is asked and passes it on; `save` writes where it is ours."""
+class WriterHook(BuilderHook):
+    """Records calls and passes them on; `save` writes to Iceberg tables itself."""
 
     _frame: DataFrame
 
     def begin(self, frame: DataFrame) -> None:
         """Start noting; called once, when the frame makes the writer."""
-        self._asked = BuilderState()
+        self._builder_state = BuilderState()
         self._frame = frame
 
     def mode(self, saveMode: str | None) -> Self:  # noqa: N803 - PySpark's name
         """Note the save mode."""
         if saveMode:
-            self._asked.mode = saveMode
+            self._builder_state.mode = saveMode
         self._own.mode(saveMode)
         return self
 
@@ -39,21 +39,21 @@ class WriterHook(AskedHook):
 
     def bucketBy(self, numBuckets: int, col: Any, *cols: Any) -> Self:  # noqa: N802, N803
         """Note the buckets of a new table for `saveAsTable`; Spark refuses them elsewhere."""
-        self._asked.other = True
+        self._builder_state.other = True
         self._own.bucketBy(numBuckets, col, *cols)
         columns = [*col, *cols] if isinstance(col, list | tuple) else [col, *cols]
-        self._asked.buckets = (numBuckets, tuple(columns))
+        self._builder_state.buckets = (numBuckets, tuple(columns))
         return self
 
     def sortBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
         """Note an order inside buckets, which only Spark's own tables have."""
-        self._asked.other, self._asked.clustering = True, "sortBy"
+        self._builder_state.other, self._builder_state.clustering = True, "sortBy"
         self._own.sortBy(*arguments)
         return self
 
     def clusterBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
         """Note clustering, which only Spark's own tables have."""
-        self._asked.other, self._asked.clustering = True, "clusterBy"
+        self._builder_state.other, self._builder_state.clustering = True, "clusterBy"
         self._own.clusterBy(*arguments)
         return self
 
@@ -65,13 +65,13 @@ class WriterHook(AskedHook):
         partitionBy: Any = None,  # noqa: N803 - PySpark's name
         **options: Any,
     ) -> None:
-        """Write to a table of ours, and leave everything else to PySpark."""
+        """Write to an Iceberg table; PySpark writes everything else."""
         self._take(format, mode, partitionBy, options)
-        table = self._asked.location(path)
-        if not self._asked.is_ours(self._frame.sparkSession) or table is None:
+        table = self._builder_state.location(path)
+        if not self._builder_state.is_ours(self._frame.sparkSession) or table is None:
             self._own.save(path)
         else:
-            save_frame(self._frame, table, self._asked)
+            save_frame(self._frame, table, self._builder_state)
 
     def saveAsTable(  # noqa: N802 - PySpark's name
         self,
@@ -81,22 +81,22 @@ class WriterHook(AskedHook):
         partitionBy: Any = None,  # noqa: N803 - PySpark's name
         **options: Any,
     ) -> None:
-        """Write to a table of a catalog of ours, and leave everything else to PySpark."""
+        """Write to a table of an Iceberg catalog; PySpark writes to others."""
         self._take(format, mode, partitionBy, options)
         parts = table_parts(self._frame.sparkSession, name, new=True)
         if names_table(self._frame.sparkSession, parts):
-            save_as_table(self._frame, parts, self._asked)
+            save_as_table(self._frame, parts, self._builder_state)
         else:
             self._own.saveAsTable(name)
 
     def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803
-        """Insert into a table of a catalog of ours, by position; others are PySpark's."""
+        """Insert into a table of an Iceberg catalog, by position; PySpark writes to others."""
         spark = self._frame.sparkSession
         parts = table_parts(spark, tableName)
         if overwrite is not None:  # noted for what this writer does next, as PySpark does
             self.mode("overwrite" if overwrite else "append")
-        if names_table(spark, parts) and not self._asked.other:
-            insert_into(self._frame, parts, self._asked, overwrite)
+        if names_table(spark, parts) and not self._builder_state.other:
+            insert_into(self._frame, parts, self._builder_state, overwrite)
         else:
             self._own.insertInto(tableName, overwrite)
 

@@ -21,7 +21,7 @@ ON_SPARK = {
     f"iceberg_spark.api.{name}"
     for name in (
         "enable",
-        "asked_hook",
+        "builder_hook",
         "reader_hook",
         "register",
         "save_batches",

@@ -62,11 +62,11 @@ def alter_table(spark: SparkSession, statement: AlterTable) -> DataFrame:
 
 
 def _field(table: Table, text: str, case: bool) -> str:
-    """Return the partition field that a name, or a term, stands for.
+    """Return the name of the partition field that a name, or a term, stands for.
 
-    A column's name is the column as it is, whatever fields are called (Java:
-    DropPartitionFieldExec); a field keeps its name when its column is renamed. Raises
-    InvalidInputError for a column that is no field so.
+    A column's name stands for its identity transform, whatever fields are called (Java:
+    DropPartitionFieldExec). A field keeps its name when its column is renamed. Raises
+    InvalidInputError for a column without such a field.
     """
     name = _unquoted(text)
     source_id = table.schema().find_id(name, case_sensitive=case)

@@ -37,7 +37,7 @@ def assigned_column(path: Name, statement: Update | Merge, goes: Landing) -> str
 
 
 def values_of(columns: Sequence[str], texts: Sequence[str], goes: Landing) -> list[str]:
-    """Return values as they are written, the table's defaults for DEFAULT."""
+    """Return the values of assignments, the table's default in place of DEFAULT."""
     schema, case = goes.schema, goes.case_sensitive
     pairs = zip(columns, texts, strict=True)
     return [value_or_default(schema, column, text, case_sensitive=case) for column, text in pairs]

@@ -1,4 +1,4 @@
-"""DEFAULT where a value is given: what the column's write default is, as SQL."""
+"""Replace DEFAULT in statements by the write default of the column, as SQL."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def value_or_default(schema: Schema, column: str, text: str, *, case_sensitive: 
 def rows_with_defaults(
     query: str, columns: Sequence[str], schema: Schema, dialect: Dialect, *, case_sensitive: bool
 ) -> str:
-    """Return `VALUES (1, DEFAULT)` with the defaults of the columns in these places.
+    """Return `VALUES (1, DEFAULT)` with the defaults of the columns at these positions.
 
-    Any other query is given as it is. Raises InvalidInputError for a place without a column.
+    Any other query is returned unchanged. Raises InvalidInputError for a position without a column.
     """
     cursor = Cursor(query, tokens_of(query, dialect), dialect)
     if _WORD not in query.upper() or not cursor.takes("VALUES"):
@@ -55,10 +55,10 @@ def rows_with_defaults(
 def selected_with_defaults(
     query: str, columns: Sequence[str], schema: Schema, dialect: Dialect, *, case_sensitive: bool
 ) -> str:
-    """Return `SELECT 1, DEFAULT FROM t` with the defaults of the columns in these places.
+    """Return `SELECT 1, DEFAULT FROM t` with the defaults of the columns at these positions.
 
-    Any other query is given as it is, also one with UNION or DISTINCT, as in Spark. Raises
-    InvalidInputError for a place without a column.
+    Any other query is returned unchanged, also one with UNION or DISTINCT, as in Spark. Raises
+    InvalidInputError for a position without a column.
     """
     if _WORD not in query.upper():
         return query

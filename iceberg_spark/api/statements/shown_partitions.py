@@ -129,7 +129,7 @@ def _partition_filter(
 ) -> dict[str, tuple[bool, str]]:
     """Return the values of PARTITION (...) by the fields' own names: whether null, and the path.
 
-    A value of a column as it is, is cast to the column's type, as INSERT does; that of a
+    A value of an identity field is cast to the column's type, as INSERT does. That of another
     transform is its text (`2024-01` of a month).
     """
     if not statement.partition:
