@@ -146,8 +146,9 @@ format: setup ## Format the code and mend what ruff can mend
 public-api: setup ## Write public-api.txt anew
 	$(PY) scripts/public_api.py --write
 
-settings: setup ## Write the tables of docs/settings.md again
+settings: setup ## Write the tables of docs/settings.md and docs/procedures.md again
 	$(PY) -m scripts.runtime_settings --write
+	$(PY) -m scripts.procedures_page --write
 
 clean: ## Remove everything that was made here, the environments too
 	rm -rf .venv .venv-4.3 .venv-lowest .venv-clients .venv-audit .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,13 @@
+"""The page about procedures has the parameters and columns of the code."""
+
+from iceberg_spark.api.statements.procedures import PROCEDURES
+from scripts.procedures_page import PAGE, PURPOSE, insert_report
+
+
+def test_the_page_is_up_to_date() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert insert_report(page) == page, "make settings"
+
+
+def test_each_procedure_has_a_purpose() -> None:
+    assert PURPOSE.keys() == PROCEDURES.keys()
