@@ -1,1 +1,1 @@
-"""Queries as SQL text over tables of ours and of Spark's."""
+"""SQL texts about Iceberg tables and Spark's tables: parsing, planning and running queries."""

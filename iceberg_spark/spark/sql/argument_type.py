@@ -1,4 +1,4 @@
-"""What type an argument of a function has in a text: Spark says it, over the tables named there."""
+"""The type of a function's argument in a statement, resolved by Spark over the tables there."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ _NO_ALIAS = (
 def argument_type(
     spark: SparkSession, text: str, tokens: Sequence[Token], argument: str
 ) -> DataType | None:
-    """Return the type of an expression of a text, None where it can't be told.
+    """Return the type of an expression in a statement, None if it cannot be determined.
 
-    It is looked up in the columns of all tables of ours that the text names. A column may come
-    from elsewhere, a subquery or a table of Spark's: who uses the type looks at the values too.
+    Its columns are looked up in all Iceberg tables that the statement names. A column may also
+    come from a subquery or a table of Spark, so callers check the values too.
     """
     tables: list[tuple[str, Schema]] = []
     for table in _tables(spark, text, tokens):
-        if table not in tables:  # two under one name make its columns ambiguous
+        if table not in tables:  # the same table twice would make its columns ambiguous
             tables.append(table)
     aliased = [empty_frame(schema, spark).alias(name) for name, schema in tables]
     scopes = (reduce(DataFrame.crossJoin, aliased, spark.range(1).select()), _merged(spark, tables))
     for scope in scopes:
         try:
             return scope.select(expression(argument).alias("c")).schema.fields[0].dataType
-        except PySparkException:  # what is wrong with it the statement itself will say
+        except PySparkException:  # the statement itself raises the error
             continue
     return None
 
 
 def _merged(spark: SparkSession, tables: Sequence[tuple[str, Schema]]) -> DataFrame:
-    """Return a frame of the columns that have the same type wherever they are."""
+    """Return an empty DataFrame of the columns that have the same type in all tables."""
     kinds: dict[str, set[DataType]] = {}
     for _, schema in tables:
         for field in row_type(schema).fields:
@@ -63,7 +63,7 @@ def _merged(spark: SparkSession, tables: Sequence[tuple[str, Schema]]) -> DataFr
 def _tables(
     spark: SparkSession, text: str, tokens: Sequence[Token]
 ) -> Iterator[tuple[str, Schema]]:
-    """Yield the tables of ours, by the names that their columns may stand behind."""
+    """Yield the schemas of Iceberg tables, with the names that qualify their columns."""
     for index, token in enumerate(tokens[:-1]):
         if token.text.upper() not in _BEFORE_TABLES:
             continue
@@ -93,7 +93,7 @@ def _schema(spark: SparkSession, name: tuple[str, ...]) -> Schema | None:
     if not is_location and not is_iceberg_table(spark, full_name):
         return None
     above = (full_name[:-1],) if len(full_name) > 2 else ()
-    for parts in (full_name, *above):  # behind the table's name a branch may stand
+    for parts in (full_name, *above):  # a branch may follow the table's name
         table = ".".join(parts)
         try:
             catalog, identifier = resolve(

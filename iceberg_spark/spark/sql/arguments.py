@@ -1,4 +1,4 @@
-"""Values of a statement's parameters as literals in its text; Spark says what the values are."""
+"""The values of a statement's parameters as literals in its text; Spark resolves their types."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from iceberg_spark.spark.sql.statements.cursor import tokens_of
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 
 Parameter: TypeAlias = tuple[int, int, str]
-"""Where a parameter begins and ends in a text, and its name."""
+"""Start and end of a parameter in a text, and its name."""
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 _AS_OF = re.compile(r"\bAS\b.*\bOF\b", re.IGNORECASE | re.DOTALL)
 _WORDS = ("IMMEDIATE", "OF", "RETAIN", "RETENTION", "SNAPSHOTS", "VERSION")
-"""What is cut as a name, and a value may follow."""
+"""Keywords that the tokenizer returns as names, and after which a value may follow."""
 _SUFFIXES: dict[type[s.DataType], str] = {
     s.ByteType: "Y",
     s.ShortType: "S",
@@ -40,10 +40,10 @@ _SUFFIXES: dict[type[s.DataType], str] = {
 
 
 def with_arguments(spark: SparkSession, text: str, args: Args) -> str:
-    """Return a statement in which `:name` or `?` are literals of the values that are given.
+    """Return a statement in which the parameters `:name` or `?` are replaced by literals.
 
-    What is no parameter stays as it was written, `:name` without a value too. Raises
-    InvalidInputError where values are missing, UnsupportedError for one that has no literal.
+    Anything else stays unchanged, also `:name` without a value. Raises InvalidInputError if values
+    are missing, UnsupportedError for a value that has no literal.
     """
     if not args:
         return text
@@ -60,9 +60,9 @@ def with_arguments(spark: SparkSession, text: str, args: Args) -> str:
 
 
 def with_versions(spark: SparkSession, text: str, args: Args) -> tuple[str, Args]:
-    """Return a query with literals for the parameters of AS OF and options, and the values left.
+    """Return a query with literals for the parameters of AS OF and options, and the other values.
 
-    Which version is read must be known before Spark has the query. Raises as `with_arguments`.
+    The snapshot to read must be known before Spark runs the query. Raises as `with_arguments`.
     """
     if not args:
         return text, args
@@ -98,9 +98,9 @@ def _stands_in(parameter: Parameter, spans: Sequence[tuple[int, int]]) -> bool:
 def with_expressions(
     spark: SparkSession, text: str, expressions: Sequence[tuple[str | None, str]]
 ) -> str:
-    """Return a statement in which `:name` or `?` are literals of what constants are worth.
+    """Return a statement in which the values of constant expressions replace the parameters.
 
-    `expressions` have names, or None. Raises InvalidInputError where one is missing.
+    `expressions` have names, or None. Raises InvalidInputError if one is missing.
     """
     dialect = session_dialect(spark)
     tokens = tokens_of(text, dialect)
@@ -193,7 +193,7 @@ def _moment(value: pa.Scalar) -> str:
 
 
 def _text(value: str, dialect: Dialect) -> str:
-    """Return a text in quotes; bytes of it where quotes, backslashes or variables may be read."""
+    """Return a string literal; a cast of its bytes if sessions may read the literal differently."""
     if "${" in value or (dialect.raw_texts and any(sign in value for sign in "'\\")):
         return f"CAST(X'{value.encode().hex()}' AS string)"
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
@@ -201,7 +201,7 @@ def _text(value: str, dialect: Dialect) -> str:
 
 
 def _named(text: str, tokens: list[Token], args: Mapping[str, object]) -> Iterator[Parameter]:
-    """Yield where `:name` stands; behind a name a colon is that of a struct's type."""
+    """Yield the parameters `:name`. A colon after a name belongs to the type of a struct field."""
     for index, token in enumerate(tokens[:-1]):
         if not _is(token, ":") or (index and _is_name(tokens[index - 1])):
             continue

@@ -1,4 +1,4 @@
-"""What the options of a read ask of a table in a query: which snapshot, and how tasks are cut."""
+"""The read options of a table in a query: which snapshot to read, and how to split tasks."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def asked_by_options(
     time_zone: str | None,
     defaults: Mapping[str, str],
 ) -> ReadOptions:
-    """Return what `WITH (...)` says: options of a load, moments in the time zone of the session.
+    """Parse the options of `WITH (...)`; timestamps are in the time zone of the session.
 
-    `defaults` are the options that the session's settings name.
+    `defaults` are the options that the session's settings define.
 
-    Raises InvalidOptionError for one that is not known, and for what a query says itself.
+    Raises InvalidOptionError for an unknown option, and for one that a query replaces by a clause.
     """
     options = dict(reference.options)
     if len({name.lower() for name in options}) < len(options):

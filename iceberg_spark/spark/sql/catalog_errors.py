@@ -34,10 +34,10 @@ def errors_of_catalogs(spark: SparkSession) -> Iterator[None]:
 
 
 def missing_table_error(spark: SparkSession, error: PySparkException) -> IcebergError | None:
-    """Return the error for a table that Spark did not find, None if it is not of our catalogs.
+    """Return the error for a table that Spark did not find, None if its catalog is not Iceberg's.
 
-    Its text says where the catalog expects the table, a name that is near, and the position in the
-    statement.
+    Its text names the location where the catalog expects the table, a similar name, and the
+    position in the statement.
     """
     if error.getCondition() != _CONDITION:
         return None

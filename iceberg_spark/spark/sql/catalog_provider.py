@@ -1,4 +1,4 @@
-"""A catalog's tables, views and namespaces, as Spark's analyzer asks for them."""
+"""The tables, views and namespaces of a catalog, as Spark's analyzer requests them."""
 
 from __future__ import annotations
 

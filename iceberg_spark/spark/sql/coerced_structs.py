@@ -1,7 +1,7 @@
-"""Structs of a merge's source that lack fields of the table's, if the session lets them.
+"""Structs in the source of a merge that lack fields of the table, if the session allows them.
 
-Spark calls this coercion: `UPDATE SET *` then sets the fields that the source has, and leaves the
-others as they are.
+Spark calls this coercion: `UPDATE SET *` sets the fields that the source has, and leaves the
+others unchanged.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _SETTING = "spark.sql.mergeNestedTypeCoercion.enabled"
 
 @dataclass(frozen=True, slots=True)
 class CoercedStructs:
-    """What `*` of a merge sets; the aliases are those of its source and its target.
+    """The assignments of `*` in a merge; the aliases are those of its source and its target.
 
-    A source that lacks columns is left to the merge, unless the merge `evolves` the schema.
+    The merge itself handles a source that lacks columns, unless it `evolves` the schema.
     """
 
     source: Schema
@@ -35,13 +35,13 @@ class CoercedStructs:
     evolves: bool
 
     def updates(self) -> dict[str, str] | None:
-        """Return what `UPDATE SET *` sets; None if no struct lacks fields: then `*` stands."""
+        """Return the assignments of `UPDATE SET *`; None if no struct lacks fields: `*` stays."""
         return self._values(self.target_alias)
 
     def inserts(self) -> dict[str, str] | None:
-        """Return what `INSERT *` gives, with NULL for fields that the source lacks.
+        """Return the values of `INSERT *`, with NULL for fields that the source lacks.
 
-        None if no struct lacks fields, and unless the schema evolves, as in Spark.
+        None if no struct lacks fields or the schema does not evolve, as in Spark.
         """
         return self._values(None) if self.evolves else None
 
@@ -64,7 +64,7 @@ class CoercedStructs:
         return str if self.case_sensitive else str.lower
 
     def _differ(self, source: NestedField, target: NestedField) -> bool:
-        """Return whether both are structs, and have other fields at any depth."""
+        """Return whether both are structs with different fields at any depth."""
         if not isinstance(source.field_type, StructType):
             return False
         if not isinstance(target.field_type, StructType):
@@ -78,7 +78,7 @@ class CoercedStructs:
     def _value(
         self, source_field: NestedField, target_field: NestedField, source: str, target: str | None
     ) -> str:
-        """Return a column or field of the source, with the target's fields that it lacks."""
+        """Return a column or field of the source, with the fields of the target that it lacks."""
         mine = f"{source}.{quoted(source_field.name)}"
         if not self._differ(source_field, target_field):
             return mine
@@ -106,7 +106,7 @@ class CoercedStructs:
 
 
 def coerces_structs(spark: SparkSession) -> bool:
-    """Return whether structs of a merge's source may lack fields."""
+    """Return whether structs in the source of a merge may lack fields."""
     return str(spark.conf.get(_SETTING, "false")).lower() == "true"
 
 

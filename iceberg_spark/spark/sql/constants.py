@@ -1,4 +1,4 @@
-"""Constant parts of conditions, worked out by Spark itself.
+"""Constant folding in conditions, by Spark itself.
 
 `l_shipdate <= date '1998-12-01' - interval '90' day` prunes as `<= DATE '1998-09-02'` does.
 """
@@ -22,7 +22,7 @@ from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 
 _MARKS = frozenset("\\'\"$")
-Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
+Node: TypeAlias = Any  # the name of sqlglot's root class differs between versions
 
 # Deterministic, and the same today as tomorrow: no current_date(), no rand().
 _CONSTANT = (
@@ -32,14 +32,14 @@ _CONSTANT = (
 )  # fmt: skip
 _OF_NOW = (exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp)
 _FIXED = re.compile(r"\s*[-+]?(\d{4,}-.*|[\d.]+([eE][-+]?\d+)?)\s*$")
-"""Texts of numbers, dates and moments; neither words (`today`) nor a time of the day alone."""
+"""Texts of numbers, dates and timestamps, but not words (`today`) or a time of day alone."""
 
 
 def worked_out(conditions: Sequence[Node], spark: SparkSession, *, now: bool = False) -> list[Node]:
-    """Return the conditions with constant parts replaced by literals; one small query for all.
+    """Return the conditions with literals in place of constant parts; one small query folds them.
 
-    Parts that Spark can't work out stay: the query itself will say why. `now` works out what is
-    the moment's too, for what is done at once.
+    Parts that Spark cannot evaluate stay: the query itself will raise the error. `now` also folds
+    the current time, for commands that run immediately.
     """
     copies = [condition.copy() for condition in conditions]
     kinds = (*_CONSTANT, *_OF_NOW) if now else _CONSTANT
@@ -55,7 +55,7 @@ def worked_out(conditions: Sequence[Node], spark: SparkSession, *, now: bool = F
 
 def _evaluated(spark: SparkSession, columns: str) -> Sequence[Node | None]:
     try:
-        # Of rows in memory the optimizer makes such a row itself, where `SELECT` alone is a job.
+        # The optimizer folds a SELECT over rows in memory. A SELECT without FROM would be a job.
         text = f"SELECT {without_variables(columns)} FROM VALUES (0)"  # noqa: S608
         return _literals(run_sql(spark, text))
     except (PySparkException, pa.ArrowException):
@@ -63,9 +63,9 @@ def _evaluated(spark: SparkSession, columns: str) -> Sequence[Node | None]:
 
 
 def _literals(frame: DataFrame) -> list[Node | None]:
-    """Return the literals of a frame's one row.
+    """Return the literals of a DataFrame's only row.
 
-    As Python's values a row is had without a job, but these tell neither an instant nor a float.
+    Python values need no Spark job, but do not distinguish instants, nor float from double.
     """
     try:
         values = tuple(frame.collect()[0])
@@ -78,7 +78,7 @@ def _literals(frame: DataFrame) -> list[Node | None]:
 
 
 def _constant_parts(node: Node, kinds: tuple[type, ...]) -> list[Node]:
-    """Return the largest parts of constant kinds that are no literals already."""
+    """Return the largest constant parts that are not literals already."""
     if is_literal(node) or isinstance(node, exp.Column | exp.Interval):
         return []
     if isinstance(node, exp.Condition) and _is_constant(node, kinds):
@@ -87,10 +87,10 @@ def _constant_parts(node: Node, kinds: tuple[type, ...]) -> list[Node]:
 
 
 def _text(part: Node) -> str:
-    """Return a constant's SQL, with brackets around what stands inside of an operation.
+    """Return the SQL of a constant, with brackets around the operands of an operation.
 
-    `INTERVAL 1 YEAR 6 MONTHS` is a sum to sqlglot, written without any: what it is taken from
-    would get the months back.
+    sqlglot parses `INTERVAL 1 YEAR 6 MONTHS` as a sum and prints it without brackets. A date minus
+    that interval would get the months added.
     """
     text: str = part.transform(_in_brackets).sql("spark")
     return text
@@ -106,9 +106,9 @@ def _is_constant(node: Node, kinds: tuple[type, ...]) -> bool:
 
 
 def _has_one_meaning(node: Node) -> bool:
-    """Return whether a part means the same when it is written anew, today and tomorrow.
+    """Return whether a part means the same when it is printed again, today and tomorrow.
 
-    `DATE 'today'` is another day tomorrow, and as a CAST it is NULL without ANSI.
+    `DATE 'today'` is another day tomorrow, and NULL as a CAST without ANSI.
     """
     if isinstance(node, exp.Cast) and node.this.is_string and not _FIXED.match(node.this.name):
         return False
@@ -116,14 +116,14 @@ def _has_one_meaning(node: Node) -> bool:
 
 
 def _has_marks(node: Node) -> bool:
-    """Whether a text holds what has several spellings."""
+    """Return whether a string holds characters that have several spellings."""
     return isinstance(node, exp.Literal) and not _MARKS.isdisjoint(node.name)
 
 
 def _arrow_literal(value: pa.Scalar, frame: DataFrame, index: int) -> Node | None:
-    """Return the literal of a value of a frame's column, None for a type without one.
+    """Return the literal of a value in a column of a DataFrame, None for a type without literals.
 
-    Instants are given in UTC: a text in the session's zone may stand for two.
+    Instants are printed in UTC: a text in the session's time zone may stand for two instants.
     """
     kind = value.type
     if pa.types.is_date(kind) and value.is_valid:
@@ -138,9 +138,9 @@ def _arrow_literal(value: pa.Scalar, frame: DataFrame, index: int) -> Node | Non
 
 
 def _literal(value: object, frame: DataFrame, index: int) -> Node | None:
-    """Return a literal; a number is cast, for its type may have more digits than it has.
+    """Return a literal. A number is cast to its type, which may have more digits than the number.
 
-    Only then the type is asked for, which is a round trip.
+    Only a number needs the type, which is a round trip.
     """
     match value:
         case None:

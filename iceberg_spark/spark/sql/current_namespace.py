@@ -1,4 +1,4 @@
-"""What `USE` chose of our catalogs, session by session; over Connect Spark knows nothing of it."""
+"""The namespace of an Iceberg catalog that `USE` chose. Over Connect, Spark does not know it."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from iceberg_spark.spec.quoted_name import quoted
 Name: TypeAlias = tuple[str, ...]
 _SPARKS = frozenset({"spark_catalog", "global_temp", "session", "system"})
 _OWN = re.compile("iceberg_spark_[0-9a-f]{32}")
-"""Names of what stands for frames and tables while a statement runs."""
+"""Names of the views that represent DataFrames and tables while a statement runs."""
 _lock = threading.Lock()
 _current: dict[str, Name] = {}
-"""Catalog and namespace by a session's id: a few characters for each session that said USE."""
+"""Catalog and namespace by session id: a few characters for each session that ran USE."""
 
 
 def current_namespace(session: SparkSession) -> Name | None:
-    """Return the catalog of ours, with the namespace, that names alone are of; None for Spark's."""
+    """Return the Iceberg catalog and namespace of unqualified names; None if they are Spark's."""
     if not _current:
         return None
     return _current.get(session_key(session) or "")
 
 
 def use_namespace(session: SparkSession, name: Name | None) -> None:
-    """Choose what names alone are of from now on, None for what Spark chooses.
+    """Choose the namespace of unqualified names; None lets Spark resolve them again.
 
-    Spark resolves names in that namespace as well, if it has the catalog.
+    Spark resolves names in that namespace too, if it has the catalog.
     """
     key = session_key(session) or ""
     with _lock:
@@ -48,10 +48,10 @@ def use_namespace(session: SparkSession, name: Name | None) -> None:
 
 
 def whole_name(session: SparkSession, name: Name, *, new: bool = False) -> Name:
-    """Return a table's name with catalog and namespace, as the session says after USE.
+    """Return the full name of a table, with catalog and namespace, as the session resolves it.
 
-    As Spark does it: a temporary view comes before a table (not before a `new` one), and a name
-    of more parts begins with a catalog or belongs to the current one.
+    As in Spark, a temporary view takes precedence over a table (not over a `new` one). A name of
+    several parts begins with a catalog or belongs to the current catalog.
     """
     current = current_namespace(session)
     if current is None or not name or "/" in name[-1] or _OWN.fullmatch(name[0]):
@@ -63,7 +63,7 @@ def whole_name(session: SparkSession, name: Name, *, new: bool = False) -> Name:
 
 
 def whole_namespace(session: SparkSession, name: Name) -> Name:
-    """Return a namespace's name with its catalog, as the session says after USE."""
+    """Return the full name of a namespace, with its catalog, as the session resolves it."""
     current = current_namespace(session)
     if current is None or not name:
         return current or name
@@ -71,18 +71,19 @@ def whole_namespace(session: SparkSession, name: Name) -> Name:
 
 
 def is_iceberg_table(session: SparkSession, name: Name) -> bool:
-    """Return whether a whole name is that of a table in an Iceberg catalog, if there is one.
+    """Return whether a full name belongs to an Iceberg catalog, whether or not the table exists.
 
-    `cat.t` is a table of the catalog's root namespace, unless it is one of a database of Spark's.
+    `cat.t` is a table in the catalog's root namespace, unless Spark has a database `cat`.
     """
     return is_iceberg_namespace(session, name[:-1])
 
 
 def is_iceberg_namespace(session: SparkSession, name: Name) -> bool:
-    """Return whether a whole name is an Iceberg catalog, or a namespace in one.
+    """Return whether a full name is an Iceberg catalog, or a namespace in one.
 
-    A catalog comes before a database of the same name, as in Spark. Over Connect the database comes
-    first, unless the session has a class for the catalog: Spark does not know the catalog there.
+    A catalog takes precedence over a database of the same name, as in Spark. Over Connect the
+    database does, unless the session has a class for the catalog: Spark does not know the catalog
+    there.
     """
     if not name or not is_ours(session, name[0]):
         return False
@@ -99,7 +100,7 @@ def _database_exists(session: SparkSession, name: str) -> bool:
 
 
 def begins_with_catalog(session: SparkSession, name: Name) -> bool:
-    """Return whether a name's first part is a catalog, ours or one of Spark's."""
+    """Return whether the first part of a name is a catalog, Iceberg's or Spark's."""
     first = name[0]
     return first in _SPARKS or is_ours(session, first) or has_spark_catalog(session, first)
 

@@ -1,4 +1,4 @@
-"""Which sessions are enabled, and what of PySpark's classes is replaced meanwhile."""
+"""The enabled sessions, and the methods of PySpark that are replaced while there are any."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from iceberg_spark.spark.sql.current_namespace import current_namespace, use_nam
 
 lock = threading.Lock()
 _enabled: set[str] = set()
-"""Ids of the sessions that are enabled: a few characters for each."""
+"""Ids of the enabled sessions: a few characters for each."""
 originals: dict[tuple[type, str], Any] = {}
-"""PySpark's own while a session is enabled: `read`, `write`, `sql` and `table`, of both kinds."""
+"""PySpark's own `read`, `write`, `sql` and `table` while a session is enabled, of both kinds."""
 
 
 def session_id(spark: SparkSession) -> str:
-    """Return what stays the same for all Python objects of one session."""
+    """Return an id that is the same for all Python objects of one session."""
     key = session_key(spark)
     if key is None:
         raise InvalidTypeError(f"enable() takes a SparkSession, not {type(spark).__name__}")
@@ -35,12 +35,12 @@ def is_enabled(spark: SparkSession) -> bool:
 
 
 def add(key: str) -> None:
-    """Note that a session is enabled, with the lock held."""
+    """Add a session to the enabled ones. The caller holds the lock."""
     _enabled.add(key)
 
 
 def leave(spark: SparkSession) -> None:
-    """Note that a session is enabled no more; with the last one PySpark is as it was."""
+    """Remove a session from the enabled ones. The last one restores PySpark's methods."""
     with lock:
         _enabled.discard(session_id(spark))
         use_namespace(spark, None)
@@ -53,9 +53,9 @@ def leave(spark: SparkSession) -> None:
 
 @contextmanager
 def enabled_as(spark: SparkSession, other: SparkSession) -> Iterator[None]:
-    """Have a session enabled as another one is, with what that chose by USE, for a block.
+    """Enable a session like another one, with the namespace that USE chose there, for a block.
 
-    Batches of a stream run in a session that Spark cloned of the stream's.
+    Batches of a stream run in a clone of the stream's session.
     """
     with lock:
         is_new = session_id(spark) not in _enabled and session_id(other) in _enabled

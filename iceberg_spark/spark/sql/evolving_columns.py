@@ -1,4 +1,4 @@
-"""Which columns of its source a MERGE WITH SCHEMA EVOLUTION gives the table that lacks them."""
+"""The columns that MERGE WITH SCHEMA EVOLUTION adds to the table from its source."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _Taken: TypeAlias = Callable[[Name], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """What the clauses of a merge set: all by `*`, or columns to the texts of their values.
+    """The assignments of a merge's clauses: all by `*`, or columns with the texts of their values.
 
-    `target` and `source` are the names that columns may stand behind.
+    `target` and `source` are the names that may qualify columns.
     """
 
     every: bool
@@ -33,9 +33,9 @@ class Assigned:
 def evolving_columns(
     source: Schema, assigned: Assigned, dialect: Dialect, *, case_sensitive: bool
 ) -> Schema:
-    """Return the columns of a source that are set to themselves: by `*` or as in `t.a = s.a`.
+    """Return the columns of a source that are assigned to themselves: by `*` or as in `t.a = s.a`.
 
-    A column that stands in a condition or an expression only is none (Spark:
+    A column that is used only in a condition or an expression is not among them (Spark:
     MergeIntoTable.sourceSchemaForSchemaEvolution).
     """
     if assigned.every:
@@ -52,7 +52,7 @@ def evolving_columns(
     }
 
     def is_taken(path: Name) -> bool | None:
-        """True for all of a column, None for a part of it."""
+        """Return True for a whole column, None for a part of it."""
         if spelt(path) in taken:
             return True
         inner = any(column[: len(path)] == spelt(path) for column in taken)
@@ -64,9 +64,9 @@ def evolving_columns(
 def star_values(
     source: Schema, table: Schema, alias: str, *, case_sensitive: bool
 ) -> dict[str, str] | None:
-    """Return what `*` sets where the source lacks columns of the table: those that it has.
+    """Return the assignments of `*` if the source lacks columns of the table; None if it has all.
 
-    The others stay as they are, or get their defaults. None where it has all: then `*` stands.
+    The other columns keep their values, or get their defaults.
     """
     spelt = str if case_sensitive else str.lower
     theirs = {spelt(field.name) for field in source.fields}
@@ -76,7 +76,7 @@ def star_values(
 
 
 def _name(text: str, dialect: Dialect) -> Name:
-    """Return the name that a text is, nothing where it is an expression."""
+    """Return the name that a text is, an empty one for an expression."""
     try:
         cursor = Cursor(text, tokens_of(text, dialect), dialect)
         name = cursor.name()
@@ -86,7 +86,7 @@ def _name(text: str, dialect: Dialect) -> Name:
 
 
 def _paths(name: Name, tables: Iterable[Name]) -> Iterator[Name]:
-    """Yield what a name may be within its table: as it is, or without the table's before it."""
+    """Yield the paths that a name may have in its table: unchanged, or without the table's name."""
     if name:
         yield name
     for table in tables:

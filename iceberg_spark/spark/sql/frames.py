@@ -1,4 +1,4 @@
-"""Frames and values that a text names in braces, as `spark.sql(text, df=df)` takes them."""
+"""DataFrames and values in the braces of a text, as in `spark.sql(text, df=df)`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import sql_literal
 
 Frames: TypeAlias = Mapping[str, Any]
-"""Frames by the names that stand for them in a text."""
+"""DataFrames by the names that they have in a text."""
 
 
 def with_frames(
     spark: SparkSession, text: str, values: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """Return a text in which frames have names of their own and other values are literals.
+    """Return a text in which DataFrames have generated names and other values are literals.
 
-    Raises InvalidInputError for a name that was not given, UnsupportedError for `{df.column}`.
+    Raises InvalidInputError for a name without a value, UnsupportedError for `{df.column}`.
     """
     pieces: list[str] = []
     names: dict[str, str] = {}
@@ -52,7 +52,7 @@ def with_frames(
 
 @contextmanager
 def frames_as_views(spark: SparkSession, frames: Frames) -> Iterator[None]:
-    """Have the frames as views of the session while the block runs."""
+    """Register DataFrames as views of the session while the block runs."""
     with ExitStack() as views:
         for name, frame in frames.items():
             frame.createOrReplaceTempView(name)
@@ -61,9 +61,9 @@ def frames_as_views(spark: SparkSession, frames: Frames) -> Iterator[None]:
 
 
 def _text(spark: SparkSession, value: Any, how: str) -> str:
-    """Return a value as SQL: a column's name, a tuple's values in brackets, else a literal.
+    """Return a value as SQL: the name of a column, a tuple's values in brackets, or a literal.
 
-    A number that is to be written in some way (`{x:.2f}`) is, as PySpark writes it.
+    A number with a format (`{x:.2f}`) is formatted, as in PySpark.
     """
     match value:
         case Column():

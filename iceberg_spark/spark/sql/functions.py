@@ -1,7 +1,7 @@
 """Functions of a catalog, `cat.system.bucket(16, id)`: Iceberg's partition transforms in queries.
 
-Spark finds no function in a catalog that it doesn't know, so they are temporary functions of the
-session, made when a text names one; only the name in the text is another then.
+Spark cannot call functions of a catalog that it does not have. They are registered as temporary
+functions when a statement calls them, and the statement calls those.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _PREFIX = "iceberg_spark_"
 
 
 def with_functions(spark: SparkSession, text: str, *, of_view: bool = False) -> str:
-    """Return a text whose functions of our catalogs Spark finds; others as they are.
+    """Return a text that calls the registered functions of Iceberg catalogs.
 
-    After USE of a catalog of ours `system.bucket(...)` is one too, and so it is in the text of a
-    view. A statement that makes a view stays as it is written, for it is kept. Raises
-    InvalidInputError for an unknown function, and for `truncate` where the type of its argument
-    can't be told.
+    After USE of an Iceberg catalog, and in the text of a view, `system.bucket(...)` is such a call
+    too. A statement that creates a view is unchanged, for its text is stored. Raises
+    InvalidInputError for an unknown function, and for `truncate` if the type of its argument
+    cannot be determined.
     """
     if f"{_SYSTEM}." not in text.lower().replace("`", ""):
         return text
@@ -77,7 +77,7 @@ def with_functions(spark: SparkSession, text: str, *, of_view: bool = False) -> 
 
 
 def _makes_view(words: list[str]) -> bool:
-    """Return whether a statement makes a view that stays."""
+    """Return whether a statement creates a view that is not temporary."""
     rest = words[1:]
     return words[:1] == ["CREATE"] and (rest[:1] == ["VIEW"] or rest == ["OR", "REPLACE", "VIEW"])
 
@@ -109,7 +109,7 @@ def _second(
     type_of: TypeOf,
     has_short: bool,
 ) -> str:
-    """Return the second argument of a call, whose own functions Spark finds."""
+    """Return the second argument of a call, with its own calls replaced."""
     inner = Cursor(text, tokens[tokens.index(bracket) :], session_dialect(spark)).brackets()
     arguments = inner.items()
     if len(arguments) != 2:
@@ -122,7 +122,7 @@ def _second(
 def _calls(
     spark: SparkSession, tokens: list[Token], has_short: bool
 ) -> Iterator[tuple[Token, str, Token]]:
-    """Yield where a call begins, the function, and the bracket (of no arguments its end)."""
+    """Yield the first token of a call, the function, and the "(" (")" if it takes no arguments)."""
     for index, token in enumerate(tokens):
         if token.text.lower() != _SYSTEM or not _dotted_call(tokens, index):
             continue
@@ -146,7 +146,7 @@ def _dotted_call(tokens: list[Token], index: int) -> bool:
 def _beginning(
     spark: SparkSession, tokens: list[Token], index: int, has_short: bool
 ) -> Token | None:
-    """Return where the name of a function of ours begins, None for one of others."""
+    """Return the first token of the name of an Iceberg function, None for other functions."""
     if index < 2 or tokens[index - 1].token_type is not TokenType.DOT:
         return tokens[index] if has_short else None
     catalog = tokens[index - 2]
@@ -173,7 +173,7 @@ def _registered(spark: SparkSession, name: str) -> str:
 
 
 def _truncate(spark: SparkSession, argument: str, type_of: TypeOf) -> str:
-    """Return the function for the type of the argument: that is also the type of what it gives."""
+    """Return the function for the type of the argument, which is also its result type."""
     kind = type_of(argument)
     if kind is None:
         raise InvalidInputError(

@@ -1,9 +1,12 @@
-"""Metadata columns of a query's tables, as Java has them: there where they are named, in no star.
+"""Metadata columns of a query's tables: available by name, but not in a star, as in Java.
 
-A frame has no hidden columns. So a table whose metadata columns the text names is read with them,
-and each star that would take them says `EXCEPT`. A name is another column's where the table, or one
-beside it in the SELECT, has such a column, where the query gives it to something, and where other
-SELECTs use it beside a join, which may bring it along; `table._file` is always the table's.
+A DataFrame has no hidden columns. So a table is read with the metadata columns that the query
+names, and each star that would include them gets an `EXCEPT`. `table._file` always belongs to the
+table. A plain name belongs to something else in three cases:
+
+- the table, or another one in the same SELECT, has a column of that name;
+- the query defines an alias of that name;
+- the SELECT has joins, and other SELECTs use the name: a join may bring that column along.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from iceberg_spark.spark.sql.text_edits import Edit
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.reserved import LINEAGE_NAMES, METADATA_COLUMN_NAMES
 
-Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
+Node: TypeAlias = Any  # the name of sqlglot's root class differs between versions
 HIDDEN = tuple(name for name in METADATA_COLUMN_NAMES if name != "_deleted")
 """Those that change no rows: a scan that shows `_deleted` returns deleted rows too."""
 _BEFORE_A_STAR = ("SELECT", "DISTINCT", "ALL", ",", "(", ".")
@@ -34,9 +37,9 @@ _STAR = "iceberg_spark_star_"
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A table of a query and the metadata columns that the query names of it.
+    """A table of a query and its metadata columns that the query names.
 
-    `name` is what Spark's text calls the table where that isn't the alias or its own name.
+    `name` is the table's name in Spark's text if that is neither the alias nor its own name.
     """
 
     reference: TableReference
@@ -45,7 +48,7 @@ class Hidden:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The columns as a star's EXCEPT names them."""
+        """The columns as the EXCEPT of a star names them."""
         name = quoted(self.name or self.reference.alias or self.reference.parts[-1])
         return tuple(f"{name}.{column}" for column in self.columns)
 
@@ -84,7 +87,7 @@ def hidden_columns(
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """How a query uses names that may be a table's, which `select` reads."""
+    """How a query uses names that may be metadata columns of a table that `select` reads."""
 
     root: Node
     select: Node
@@ -113,7 +116,7 @@ class _Use:
         )
 
     def _is_given(self, name: str) -> bool:
-        """Return whether something else gets the name; `_file AS _file` is the column itself."""
+        """Return whether an alias defines the name; `_file AS _file` is the column itself."""
         for alias in self.root.find_all(exp.Alias, exp.Aliases, exp.TableAlias):
             match alias:
                 case exp.Alias(this=exp.Column() as column) if column.name == alias.alias:
@@ -150,10 +153,10 @@ def _is_below(node: Node, select: Node) -> bool:
 def stars_without(
     text: str, references: Sequence[TableReference], hidden: Sequence[Hidden], dialect: Dialect
 ) -> tuple[Edit, ...]:
-    """Return what keeps metadata columns of tables out of the stars of a query.
+    """Return edits that exclude metadata columns of tables from the stars of a query.
 
     `references` are all tables that the query names, in the order of the text. Raises
-    InvalidInputError where it can't be told which tables a star is of.
+    InvalidInputError if the tables of a star cannot be determined.
     """
     if not hidden or "*" not in text:
         return ()
@@ -182,9 +185,9 @@ def stars_without(
 
 
 def _taken(star: Node, tables: Iterable[tuple[TableReference, tuple[str, ...]]]) -> Iterator[str]:
-    """Yield the metadata columns that a star would take."""
+    """Yield the metadata columns that a star would include."""
     path = tuple(str(part.name).lower() for part in star.parts)[:-1]
-    if isinstance(star.parent, exp.Count):  # of a table's star Spark makes an error
+    if isinstance(star.parent, exp.Count):  # Spark refuses count(t.*)
         return
     for reference, columns in tables:
         select = select_of(reference)
@@ -198,7 +201,7 @@ def _taken(star: Node, tables: Iterable[tuple[TableReference, tuple[str, ...]]])
 
 @dataclass(frozen=True, slots=True)
 class _Star:
-    """A star in a text; `inside` its EXCEPT clause names begin, which ends at `clause_end`."""
+    """A star in a text. `inside` is where the names in its EXCEPT begin, `clause_end` its end."""
 
     start: int
     end: int
@@ -207,7 +210,7 @@ class _Star:
 
 
 def _stars(text: str, dialect: Dialect) -> Iterator[_Star]:
-    """Yield the stars that stand for columns, and not for a product."""
+    """Yield the stars that mean columns, not products."""
     tokens = tokenize(text, grammar(dialect))
     for index, token in enumerate(tokens[1:], start=1):
         before = tokens[index - 1]
@@ -228,7 +231,7 @@ def _star(token: Token, after: Sequence[Token]) -> _Star:
 
 
 def _marked(text: str, stars: Sequence[_Star]) -> str:
-    """Return a text with a column of its own for each star."""
+    """Return a text with a generated column for each star."""
     pieces, position = [], 0
     for number, star in enumerate(stars):
         pieces += [text[position : star.start], f"{_STAR}{number}"]

@@ -1,4 +1,4 @@
-"""Tables of ours inside conditions and values: views stand in for them while a verb runs."""
+"""Iceberg tables in subqueries of conditions and values: temporary views while a command runs."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _NOTHING = Around()
 def seen_around(
     spark: SparkSession, expressions: Sequence[str], relations: Sequence[Relation]
 ) -> Around:
-    """Return what a verb's expressions see from outside, under names that all of them can use.
+    """Return the outer relations of a command's expressions, under names that all of them can use.
 
-    Raises InvalidInputError where it can't be told whose a column is.
+    Raises InvalidInputError if the table of a column cannot be determined.
     """
     around = Around(tuple(relations))
     needed: set[Name] = set()
@@ -50,11 +50,11 @@ def with_inner_tables(
     around: Around = _NOTHING,
     seen: Seen | None = None,
 ) -> Iterator[list[str]]:
-    """Give expressions in which tables of ours, named by subqueries, are views of the session.
+    """Yield expressions in which the Iceberg tables of subqueries are temporary views.
 
-    The views are of the versions that were `seen` before, else of the newest, the same in all
-    expressions, and go with the block. Columns stand behind
-    the own names of what is `around`. Texts without any of both are given as they are.
+    The views show the versions that were `seen` before, else the newest, the same in all
+    expressions. They are dropped after the block. Columns are qualified with the short names of
+    the relations `around`. A text with neither is unchanged.
     """
     seen = Seen(spark) if seen is None else seen
     with ExitStack() as views:
@@ -63,7 +63,7 @@ def with_inner_tables(
 
 @contextmanager
 def with_inner_query(spark: SparkSession, query: str) -> Iterator[str]:
-    """Give a query whose tables of ours are views of the session while the block runs."""
+    """Yield a query whose Iceberg tables are temporary views while the block runs."""
     with ExitStack() as views:
         yield _replaced(Seen(spark), query, views, "")
 
@@ -103,7 +103,7 @@ def _has_subquery(text: str) -> bool:
 
 
 def _naming(spark: SparkSession, text: str, around: Around) -> Naming | None:
-    """Return what an expression makes of names, None where it has none of a table's."""
+    """Return how an expression names tables; None if it names none of the relations around."""
     if not around.relations:
         return None
     dialect, fold = session_dialect(spark), folding(is_case_sensitive(spark))

@@ -1,4 +1,4 @@
-"""Whether a text of SQL may be about tables of ours at all: all else is Spark's, untouched."""
+"""Whether a statement may be about Iceberg tables; all others go to Spark unchanged."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _BEFORE_CATALOGS = (
 
 
 def mentions_ours(spark: SparkSession, text: str) -> bool:
-    """Return whether a text has a name in one of our catalogs, or a location in backticks.
+    """Return whether a text has a name in an Iceberg catalog, or a location in backticks.
 
-    One or two round trips if a name has dots, and for each catalog. After USE any name may be of
-    our catalog. A script of several statements may be about ours as well: that is refused then, and
-    not left to Spark, which would not find them.
+    It takes one or two round trips if a name has dots, and for each catalog. After USE every name
+    may be in the Iceberg catalog. A script of several statements counts too: it is refused later,
+    since Spark would not find the tables.
     """
     if current_namespace(spark) is not None:
         return True
@@ -38,9 +38,9 @@ def mentions_ours(spark: SparkSession, text: str) -> bool:
 
 
 def catalogs_in(text: str, dialect: Dialect) -> list[str] | None:
-    """Return what may be a catalog's name in a text; None where a location in backticks is there.
+    """Return the possible catalog names of a text; None if it has a location in backticks.
 
-    A text that can't be read has none: Spark says what is wrong with it.
+    A text that cannot be read has none: Spark raises the error.
     """
     try:
         tokens = script_tokens(text, dialect)
@@ -57,7 +57,7 @@ def _is_place(token: Token) -> bool:
 
 
 def _names(text: str, tokens: list[Token]) -> Iterator[str]:
-    """Yield the first parts of names with dots, and what stands where a catalog may."""
+    """Yield the first parts of names with dots, and words at positions where a catalog may be."""
     for index, token in enumerate(tokens):
         is_inner = index > 0 and _is_dot(tokens, index - 1)
         has_dots = _is_dot(tokens, index + 1)

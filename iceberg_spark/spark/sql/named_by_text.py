@@ -1,4 +1,4 @@
-"""`IDENTIFIER(...)`: a name that a text or a parameter gives, put where the clause stands."""
+"""`IDENTIFIER(...)`: a name that a string or a parameter contains, put in place of the clause."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _QUOTED = (TokenType.IDENTIFIER, TokenType.STRING, TokenType.RAW_STRING)
 
 
 def with_given_names(spark: SparkSession, text: str, args: Args) -> tuple[str, Args]:
-    """Return a text that has names where it says IDENTIFIER(...), and the values that are left.
+    """Return a text with names in place of IDENTIFIER(...), and the values that are left.
 
-    Untouched are a text that is about no table of ours even then, and one whose clauses are no
-    constants: Spark says what is wrong with it. A round trip for each clause but `IDENTIFIER('t')`.
+    A text is unchanged if it names no Iceberg table even then, or if its clauses are not
+    constant: Spark raises the error. Each clause except `IDENTIFIER('t')` takes a round trip.
     """
     if _WORD not in text.upper():
         return text, args
@@ -48,7 +48,7 @@ def with_given_names(spark: SparkSession, text: str, args: Args) -> tuple[str, A
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """Where a clause begins and ends, and what stands in its brackets."""
+    """Start and end of a clause, and the content of its brackets."""
 
     start: int
     end: int
@@ -57,7 +57,7 @@ class _Clause:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The values of a text's parameters; those by place go to the question marks in turn."""
+    """The values of a text's parameters. Question marks take positional values in order."""
 
     args: Args
     markers: list[int]
@@ -70,7 +70,7 @@ class _Values:
         return [value for position, value in pairs if clause.start < position < clause.end]
 
     def left(self, clauses: Sequence[_Clause]) -> Args:
-        """Return the values of what stands in none of the clauses."""
+        """Return the values of parameters outside of the clauses."""
         if not self.args or isinstance(self.args, Mapping):
             return self.args
         pairs = zip(self.markers, self.args, strict=False)
@@ -92,7 +92,7 @@ def _clauses(text: str, tokens: list[Token], dialect: Dialect) -> Iterator[_Clau
 
 
 def _name(spark: SparkSession, clause: _Clause, args: Args, dialect: Dialect) -> str:
-    """Return the name that an expression says, its parts in backticks. Raises InvalidInputError."""
+    """Return the name that an expression evaluates to, quoted. Raises InvalidInputError."""
     probe = clause.inner.fresh()
     text: object = probe.string() if probe.sees_string() else None
     if text is None or not probe.at_end:
@@ -107,5 +107,5 @@ def _name(spark: SparkSession, clause: _Clause, args: Args, dialect: Dialect) ->
 
 
 def is_marker(token: Token) -> bool:
-    """Return whether a token is the place of a parameter without a name."""
+    """Return whether a token is a parameter without a name."""
     return token.text == "?" and token.token_type not in _QUOTED

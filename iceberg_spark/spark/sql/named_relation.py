@@ -1,4 +1,4 @@
-"""What a session says of a table that a text names: its whole name and its columns."""
+"""The full name and columns of a table that a query names, as the session resolves it."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ Fold = Callable[[str], str]
 
 
 def folding(case_sensitive: bool) -> Fold:
-    """Return what makes names one that the session takes for one."""
+    """Return a function that maps names to the same text if they are equal for the session."""
     return str if case_sensitive else str.lower
 
 
 def relation_of_ours(
     spark: SparkSession, reference: TableReference, schema: Schema, fold: Fold
 ) -> Relation:
-    """Return a table or view of ours as a query reads it."""
+    """Return an Iceberg table or view as a relation of a query."""
     full_name = () if reference.alias is not None else whole_name(spark, reference.parts)
     return relation_of_schema(full_name, reference.alias or reference.parts[-1], schema, fold)
 
 
 def relation_of_schema(full_name: Name, own: str, schema: Schema, fold: Fold) -> Relation:
-    """Return a table of ours that is called `own`, with its metadata columns."""
+    """Return an Iceberg table under the short name `own`, with its metadata columns."""
 
     def columns() -> Columns:
         named = {field.name: isinstance(field.field_type, StructType) for field in schema.fields}
@@ -51,7 +51,7 @@ def relation_of_schema(full_name: Name, own: str, schema: Schema, fold: Fold) ->
 
 
 def relation_of_frame(full_name: Name, own: str, frame: DataFrame, fold: Fold) -> Relation:
-    """Return a frame that stands for a table, a view or a query, and is called `own`."""
+    """Return a DataFrame that represents a table, a view or a query under the short name `own`."""
     qualifier = full_name if len(full_name) > 1 else ()
     return Relation(
         fold(own), tuple(map(fold, qualifier)), True, lambda: _columns(frame.schema, fold)
@@ -59,9 +59,9 @@ def relation_of_frame(full_name: Name, own: str, frame: DataFrame, fold: Fold) -
 
 
 def named_relation(spark: SparkSession, reference: TableReference, fold: Fold) -> Relation:
-    """Return a table that may be one of ours, of Spark's, or a temporary view.
+    """Return an Iceberg table, a table of Spark, or a temporary view.
 
-    Of a table of ours the columns aren't looked up.
+    The columns of an Iceberg table are not looked up.
     """
     if reference.alias is not None:
         full_name: Name = ()
@@ -77,7 +77,7 @@ def named_relation(spark: SparkSession, reference: TableReference, fold: Fold) -
     def columns() -> Columns | None:
         try:
             return _columns(spark.table(".".join(map(quoted, reference.parts))).schema, fold)
-        except PySparkException:  # what is wrong with it the query will say
+        except PySparkException:  # the query itself raises the error
             return None
 
     return Relation(own, full_name, False, columns)
@@ -88,7 +88,7 @@ def _columns(kind: SparksStruct, fold: Fold) -> Columns:
 
 
 def _possible_name(spark: SparkSession, parts: Name) -> Name:
-    """Return the whole name of a table; of a temporary view the one that a table would have."""
+    """Return the full name of a table; for a temporary view, the one that a table would have."""
     full_name = whole_name(spark, parts)
     if (
         len(full_name) > 2

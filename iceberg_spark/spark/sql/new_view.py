@@ -1,4 +1,4 @@
-"""What a view that is to be made gives, by Spark's analysis of its text."""
+"""The columns of a view to create, by Spark's analysis of its query."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from iceberg_spark.spec.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class AnalysedView:
-    """The columns that a view's text gives, and the Spark that says so.
+    """The columns of a view's query, and the version of the Spark that analyzed it.
 
-    `names` are what the query calls them; fields of `schema` have other names, in the same order.
+    `names` are their names in the query; fields of `schema` have other names, in the same order.
     """
 
     names: tuple[str, ...]
@@ -34,9 +34,9 @@ class AnalysedView:
 def analysed_view(
     spark: SparkSession, catalog: Catalog, identifier: str, text: str, namespace: tuple[str, ...]
 ) -> AnalysedView:
-    """Return what a text gives as the view of this name.
+    """Analyze a query as the text of the view of this name.
 
-    Raises InvalidInputError (no query, one that reads the view itself, or one that calls a
+    Raises InvalidInputError (not a query, one that reads the view itself, or one that calls a
     temporary function), NoSuchTableError, and Spark's errors.
     """
     path = (f"{catalog.name}.{identifier}",)
@@ -47,7 +47,7 @@ def analysed_view(
     columns = [
         StructField(f"_{index}", field.dataType, field.nullable, field.metadata)
         for index, field in enumerate(frame.schema.fields)
-    ]  # the query may name two columns alike
+    ]  # the query may have two columns of one name
     return AnalysedView(names, from_spark(StructType(columns)), spark.version)
 
 
@@ -58,7 +58,7 @@ def _refuse_temporary_functions(spark: SparkSession, text: str) -> None:
     for name in sorted(called):
         try:
             function = spark.catalog.getFunction(name)
-        except PySparkException:  # one of a catalog
+        except PySparkException:  # a function of a catalog
             continue
         if function.isTemporary and not (function.className or "").startswith(OWN_FUNCTIONS):
             raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""`FROM t WITH (key = value, ...)`: options of a read in a query, which sqlglot does not know."""
+"""`FROM t WITH (key = value, ...)`: read options in a query, which sqlglot does not parse."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _NO_TABLE = frozenset({
     "IS", "JOIN", "LATERAL", "LIKE", "LIMIT", "NOT", "OF", "OFFSET", "ON", "OR", "RLIKE", "SELECT",
     "TABLE", "THEN", "USING", "VALUES", "WHEN", "WHERE",
 })  # fmt: skip
-"""Words behind which `with(...)` is a function or an alias with columns."""
+"""Words after which `with(...)` is a function or an alias with columns."""
 _LITERALS = (TokenType.STRING, TokenType.NUMBER, TokenType.TRUE, TokenType.FALSE)
 _SUFFIXED = re.compile("(-?[0-9]+)[lLsSyY]")
-"""A whole number as parameters are written: `5L`."""
+"""An integer literal with a suffix, as parameters are written: `5L`."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionsClause:
-    """The clause from `start` up to `end` in a text (Spark's grammar: optionsClause)."""
+    """The clause from `start` to `end` in a text (Spark's grammar: optionsClause)."""
 
     start: int
     end: int
@@ -37,7 +37,7 @@ class OptionsClause:
 
     @property
     def options(self) -> tuple[tuple[str, str], ...]:
-        """Keys and values. Raises InvalidInputError for what are none."""
+        """Keys and values. Raises InvalidInputError if the clause has anything else."""
         inside = range(self.start + len(_WORD), self.end)
         tokens = [token for token in tokens_of(self.text, self.dialect) if token.start in inside]
         cursor = Cursor(self.text, tokens, self.dialect)
@@ -47,7 +47,7 @@ class OptionsClause:
 
 
 def options_clauses(text: str, dialect: Dialect) -> tuple[OptionsClause, ...]:
-    """Return a query's clauses: WITH behind what may be a table, and before a key and its value."""
+    """Return a query's clauses: WITH after a possible table, then a key and value in brackets."""
     if _WORD not in text.upper():
         return ()
     tokens = tokenize(text, grammar(dialect))
@@ -62,7 +62,7 @@ def options_clauses(text: str, dialect: Dialect) -> tuple[OptionsClause, ...]:
 
 
 def without_clauses(text: str, clauses: Sequence[OptionsClause]) -> str:
-    """Return a text with spaces for its clauses, so that every other sign stays in its place."""
+    """Return a text with blanks in place of its clauses, so that positions stay the same."""
     for clause in clauses:
         text = text[: clause.start] + " " * (clause.end - clause.start) + text[clause.end :]
     return text
@@ -71,7 +71,7 @@ def without_clauses(text: str, clauses: Sequence[OptionsClause]) -> str:
 def clause_behind(
     clauses: Sequence[OptionsClause], tokens: Sequence[Token], position: int
 ) -> OptionsClause | None:
-    """Return the clause that comes next in a text; `tokens` are those that are no clause's."""
+    """Return the clause that comes next in a text; `tokens` are those outside of clauses."""
     for clause in clauses:
         if clause.start >= position and not any(
             position <= token.start < clause.start for token in tokens
@@ -86,7 +86,7 @@ def _without_suffix(value: str) -> str:
 
 
 def _may_end_table(token: Token) -> bool:
-    """Return whether a table's name or the value of its AS OF may end with a token."""
+    """Return whether the name of a table, or the value of its AS OF, may end with a token."""
     if token.token_type in (TokenType.IDENTIFIER, TokenType.R_PAREN, *_LITERALS):
         return True
     return token.text.isidentifier() and token.text.upper() not in _NO_TABLE

@@ -1,7 +1,8 @@
-"""What tables of ours are called in the text that Spark gets, and their columns' whole names.
+"""Short names of Iceberg tables in Spark's text, and columns that are qualified with full names.
 
-There a table is a frame under a name of one part. `cat.db.t.id` is `t.id` where that can mean
-nothing else; else the table is called `cat.db.t`, in backticks, and what stood for it is edited.
+In Spark's text a table is a DataFrame under a name of one part. `cat.db.t.id` becomes `t.id` if
+that is unambiguous. Otherwise the table is named `cat.db.t`, in backticks, and its columns are
+qualified with that.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from iceberg_spark.spark.sql.text_edits import Edit
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What an expression sees from outside: a verb's target and source.
+    """The outer relations of an expression: the target and the source of a command.
 
-    `renamed` are the whole names of those that are called by them.
+    `renamed` are the full names of the relations that have their full name as short name.
     """
 
     relations: tuple[Relation, ...] = ()
     renamed: frozenset[Name] = frozenset()
 
     def concerns(self, text: str, dialect: Dialect, fold: Callable[[str], str]) -> bool:
-        """Return whether names in an expression may be of these."""
+        """Return whether names in an expression may belong to these relations."""
         full_names = [relation.full_name for relation in self.relations if relation.full_name]
         if not full_names or "." not in text:
             return False
@@ -39,27 +40,27 @@ class Around:
         return any(name[0] in own or _size(full_names, name) for name in every)
 
     def name(self, index: int, own: str) -> str:
-        """Return what a relation is called, which would be called `own`."""
+        """Return the short name of a relation; `own` is its usual one."""
         full_name = self.relations[index].full_name
         return other_name(full_name) if full_name in self.renamed else own
 
 
 @dataclass(frozen=True, slots=True)
 class OwnNames:
-    """Edits of a text, and what tables are called in it by where they stand, if not as usual."""
+    """Edits of a text, and unusual short names of tables, by the positions of the tables."""
 
     edits: tuple[Edit, ...] = ()
     names: Mapping[int, str] = field(default_factory=dict)
 
 
 def other_name(full_name: Name) -> str:
-    """Return the name of a table that can't be called by the last part of its own."""
+    """Return the name of a table for which the last part of its full name is ambiguous."""
     return ".".join(full_name)
 
 
 @dataclass(frozen=True)
 class Naming:
-    """What one text makes of names. `relation_of` says what a named table of it is.
+    """How a text names tables and columns. `relation_of` returns the relation of a named table.
 
     `full_names` are the folded full names of Iceberg tables that may qualify columns. Without any
     there is nothing to do.
@@ -72,7 +73,7 @@ class Naming:
     full_names: Sequence[Name]
 
     def own_names(self) -> OwnNames:
-        """Return the edits. Raises InvalidInputError where it can't be told whose a column is."""
+        """Return the edits. Raises InvalidInputError if the table of a column is ambiguous."""
         if not self._paths or not (self._qualified_paths or self.around.renamed):
             return OwnNames()
         renamed = self.around.renamed | self.needed()
@@ -93,7 +94,7 @@ class Naming:
         return OwnNames(tuple(edits), names)
 
     def needed(self) -> frozenset[Name]:
-        """Return the whole names of tables whose own names would mean something else as well."""
+        """Return the full names of tables whose short names are ambiguous."""
         full_names = set()
         for path, size in self._qualified_paths:
             table = self._table(path, size)
@@ -126,12 +127,12 @@ class Naming:
         return Levels.of(parsed.tree.root, tables, self.around.relations, self.fold)
 
     def _seen(self, path: Path) -> list[Level]:
-        """Return what a path may be of, innermost first; all at once where that can't be told."""
+        """Return the relations that a path may mean, innermost first; all at once if unclear."""
         seen = None if self.parsed.is_rewritten else self._levels.seen_from(path.starts[0])
         return [self._levels.every] if seen is None else seen
 
     def _table(self, path: Path, size: int) -> Relation | None:
-        """Return the table behind whose name a column stands, None for none that it can see."""
+        """Return the table whose name qualifies a column, None if none that is visible does."""
         name = path.parts[:size]
         for level in self._seen(path):
             tables = {
@@ -146,10 +147,10 @@ class Naming:
         return None
 
     def _is_unclear(self, path: Path, table: Relation) -> bool:
-        """Return whether the table's own name could be something else where the path stands."""
+        """Return whether the table's short name could mean something else where the path is."""
         innermost = self._seen(path)[0]
         if all(relation.full_name != table.full_name for relation in innermost):
-            return True  # a struct between may be called so, whatever the relations are
+            return True  # a struct of an inner relation may have that name
         return any(
             relation.own == table.own and relation.full_name != table.full_name
             for relation in innermost
@@ -157,7 +158,7 @@ class Naming:
 
     def _full_name_edits(self, path: Path, size: int, renamed: frozenset[Name]) -> list[Edit]:
         table = self._table(path, size)
-        if table is None:  # of a union's first member, if it is a table's at all
+        if table is None:  # it may belong to the first member of a union
             own = path.parts[size - 1]
             is_clear = sum(relation.own == own for relation in self._levels.every) < 2
             return [path.cut_before(size)] if is_clear and not renamed else []
@@ -173,12 +174,12 @@ class Naming:
         return [path.cut_before(size)]
 
     def _short_name_edits(self, path: Path, renamed: frozenset[Name]) -> list[Edit]:
-        """Return what makes `t.id` stand behind the table's new name, if it is that table's."""
+        """Return edits that qualify `t.id` with the new name of its table, if that is renamed."""
         table = self._meant(path, renamed)
         return [] if table is None else [path.behind(1, other_name(table.full_name))]
 
     def _meant(self, path: Path, renamed: frozenset[Name]) -> Relation | None:
-        """Return the table with a new name that a path is of, None for what keeps its name."""
+        """Return the renamed table that a path refers to, None for anything that keeps its name."""
         own, column = path.parts[:2]
         may_be_inner = False
         seen = self._seen(path)
@@ -206,7 +207,7 @@ class Naming:
         beyond: Sequence[Level],
         renamed: frozenset[Name],
     ) -> None:
-        """Refuse a path that may miss a column here and find another relation's further out."""
+        """Refuse a path that may miss a column here and match another relation further out."""
         own, column = path.parts[:2]
         named = [relation for level in beyond for relation in level if relation.own == own]
         news = [relation for relation in named if relation.full_name in renamed]
@@ -228,7 +229,7 @@ def _has(relation: Relation, column: str) -> bool:
 
 
 def _size(full_names: Sequence[Name], path: Name) -> int:
-    """Return how many names of a path are a table's of ours, 0 for a name of another kind."""
+    """Return how many names of a path are an Iceberg table's, 0 if they are of another kind."""
     sizes = range(len(path) - 1, 1, -1)
     return next(
         (n for n in sizes if any(full_name[-n:] == path[:n] for full_name in full_names)), 0
@@ -236,6 +237,6 @@ def _size(full_names: Sequence[Name], path: Name) -> int:
 
 
 def _may_be_of(relation: Relation, path: Path) -> bool:
-    """Return whether a path whose first name is no catalog or namespace is of a relation."""
+    """Return whether a path may refer to a relation if its first name is not a catalog's."""
     first, second = path.parts[:2]
     return relation.has_struct(first) or (relation.own == first and _has(relation, second))

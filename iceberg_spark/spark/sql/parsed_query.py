@@ -18,10 +18,10 @@ from iceberg_spark.spark.sql.references import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedQuery:
-    """A query and its tree, which nobody changes.
+    """A query and its syntax tree, which nobody changes.
 
-    `text` is as it is read: `TABLE t` is a SELECT. `references` are its tables in the order of the
-    text. `is_rewritten`: the query is not what its tree says.
+    In `text`, `TABLE t` is replaced by a SELECT. `references` are its tables in the order of the
+    text. `is_rewritten`: Spark may read the query differently from the tree.
     """
 
     text: str
@@ -32,7 +32,7 @@ class ParsedQuery:
 
     @classmethod
     def of(cls, text: str, dialect: Dialect) -> Self:
-        """Return a text parsed. Raises InvalidInputError for what is no query."""
+        """Parse a query. Raises InvalidInputError for anything else."""
         read = selecting(text, dialect)
         root = parse_query(read, dialect)
         references = tuple(table_references(root, read, dialect))

@@ -1,7 +1,7 @@
-"""Queries with pipes (`FROM t |> WHERE a > 1`) as others that name the same tables.
+"""Queries with pipes (`FROM t |> WHERE a > 1`) as queries without pipes over the same tables.
 
-sqlglot knows some of the operators. Nothing is pruned under a pipe, so of a query only its tables
-are to be found: each operator is read as a SELECT of its own, beside those before it.
+sqlglot parses only some of the operators. Nothing is pruned under a pipe, so only the tables of
+the query matter: each operator becomes a SELECT of its own, in a union with those before it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROWS = [_FROM, _OPEN, _SELECT, _NUMBER, _CLOSE]
 
 
 def without_pipes(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens of a query that names the tables of one with pipes, at the same places."""
+    """Return the tokens of a query without pipes that names the same tables at the same places."""
     inner = _with_inner(tokens)
     cuts = [index for index, token in _outermost(inner) if token.token_type is TokenType.PIPE_GT]
     if not cuts:
@@ -36,7 +36,7 @@ def without_pipes(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _with_inner(tokens: Sequence[Token]) -> list[Token]:
-    """Return tokens in whose brackets are no pipes."""
+    """Return tokens without pipes inside brackets."""
     result: list[Token] = []
     index = 0
     while index < len(tokens):
@@ -50,7 +50,7 @@ def _with_inner(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _closing(tokens: Sequence[Token], start: int) -> int:
-    """Return where the bracket closes that was opened before a place."""
+    """Return the index of the bracket that closes the one before `start`."""
     depth = 1
     for index in range(start, len(tokens)):
         kind = tokens[index].token_type
@@ -70,7 +70,7 @@ def _outermost(tokens: Sequence[Token]) -> Iterable[tuple[int, Token]]:
 
 
 def _names_end(tokens: Sequence[Token]) -> int:
-    """Return where the query begins that stands behind a WITH clause."""
+    """Return where the query after a WITH clause begins."""
     if not tokens or tokens[0].token_type is not TokenType.WITH:
         return 0
     outermost = list(_outermost(tokens))
@@ -84,7 +84,7 @@ def _names_end(tokens: Sequence[Token]) -> int:
 
 
 def _as_union(operator: list[Token]) -> list[Token]:
-    """Return what is read for an operator, behind the query that it is applied to."""
+    """Return the tokens of an operator, after the query that it is applied to."""
     word = operator[0].text.upper() if operator else ""
     if word in ("", "AS"):
         return []
@@ -95,7 +95,7 @@ def _as_union(operator: list[Token]) -> list[Token]:
 
 
 def _list(tokens: list[Token]) -> list[Token]:
-    """Return a list of expressions, those of a GROUP BY among them."""
+    """Return a list of expressions, including those of a GROUP BY."""
     groups = [
         index for index, token in _outermost(tokens) if token.token_type is TokenType.GROUP_BY
     ]

@@ -1,8 +1,8 @@
 """What a query needs of one of its tables: columns, and conditions that its rows must meet.
 
-Only what is certain is taken: a condition that is not understood prunes nothing, and a column is
-left out only when its name stands nowhere in the text. The query itself runs unchanged, so
-nothing taken here decides about rows that it would have kept.
+Only what is certain counts: a condition that is not supported prunes nothing, and a column is
+left out only if its name does not occur in the text. The query itself runs unchanged, so nothing
+here removes a row from its result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from iceberg_spark.spark.sql.references import TableReference
 
-Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
+Node: TypeAlias = Any  # the name of sqlglot's root class differs between versions
 Answer = TypeVar("Answer")
 
 _WORDS = re.compile(r"\w+")
@@ -25,7 +25,7 @@ _SEMI_ANTI = ("SEMI", "ANTI")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A conjunct over one table: `node` has that table's columns only, without qualifiers."""
+    """A conjunct over one table: `node` has only columns of that table, without qualifiers."""
 
     node: Node
     text: str
@@ -33,7 +33,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conjuncts that a table's rows must meet, and the texts of those that were left out."""
+    """The conjuncts that the rows of a table must meet, and the texts of the conjuncts left out."""
 
     taken: tuple[Condition, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -41,13 +41,15 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryTree:
-    """A query's tree, which nobody changes, and what is asked of it for each of its tables.
+    """The syntax tree of a query, which nobody changes, and facts that its tables need.
 
-    `identifiers` are all names in it, folded, `words` all words of its text, for the tree has no
-    names where sqlglot knows a function, or a unit, of that name (`current_user`); `relations` the
-    names of tables, parts of these, and aliases; `stars` all that stand for columns, `pivoted` the
-    SELECTs that turn rows into columns; `names_at_run_time`: a column may be named by a text
-    (Spark's IDENTIFIER clause).
+    - `identifiers`: all names in the tree, folded.
+    - `words`: all words of the text. The tree lacks names that sqlglot parses as a function or a
+      unit (`current_user`).
+    - `relations`: names of tables, parts of these, and aliases.
+    - `stars`: all stars that mean columns.
+    - `pivoted`: the SELECTs that turn rows into columns.
+    - `names_at_run_time`: a string may name a column (Spark's IDENTIFIER clause).
     """
 
     root: Node
@@ -60,7 +62,7 @@ class QueryTree:
 
     @classmethod
     def of(cls, root: Node, text: str) -> Self:
-        """Return a text's tree with what is to be known of it."""
+        """Collect the facts about a parsed query."""
         words = frozenset(_folded(word) for word in _WORDS.findall(text))
         identifiers, relations, at_run_time = set(), [], False
         stars, pivoted = [], []
@@ -84,11 +86,11 @@ class QueryTree:
         return cls(root, *names, tuple(stars), tuple(pivoted), at_run_time)
 
     def names(self, column: str) -> bool:
-        """Return whether a column's name stands in the query as a name."""
+        """Return whether the name of a column occurs in the query as a name."""
         return _folded(column) in self.identifiers
 
     def takes_every_column(self, select: Node) -> bool:
-        """Return whether a SELECT may give columns of its tables that the text doesn't name."""
+        """Return whether a SELECT may return columns of its tables that the text does not name."""
         return self.uses_every_name(select) or any(
             isinstance(star.parent, exp.Column | exp.Dot)  # `x.*`, wherever it is
             or (not isinstance(star.parent, exp.Count) and star.find_ancestor(exp.Select) is select)
@@ -96,7 +98,7 @@ class QueryTree:
         )
 
     def uses_every_name(self, select: Node) -> bool:
-        """Return whether what a SELECT gives depends on columns that it doesn't name."""
+        """Return whether the result of a SELECT depends on columns that it does not name."""
         joins = select.args.get("joins") or []
         return any(join.args.get("method") for join in joins) or self.is_pivoted(select)
 
@@ -108,7 +110,7 @@ class QueryTree:
 def needed_columns(
     tree: QueryTree, reference: TableReference, columns: Iterable[str]
 ) -> tuple[str, ...] | None:
-    """Return the top-level columns whose names stand in the query, None for all of them."""
+    """Return the top-level columns whose names occur in the query, None for all of them."""
     select = select_of(reference)
     if select is None or tree.names_at_run_time or tree.takes_every_column(select):
         return None
@@ -126,7 +128,7 @@ def conditions(
     """Return the conjuncts of WHERE and ON that concern this table alone.
 
     A table on the side of an outer join that is filled with nulls takes only conjuncts of its
-    own ON: rows that WHERE drops may be what keeps the other side's rows from being filled.
+    own ON: a row that WHERE drops may prevent that a row of the other side is filled with nulls.
     """
     select = select_of(reference)
     if select is None or reference.node.args.get("sample") or tree.is_pivoted(select):
@@ -136,7 +138,7 @@ def conditions(
 
 
 def _own_conjuncts(select: Node, reference: TableReference) -> list[Node]:
-    """Return the conjuncts of WHERE and ON that hold for all that comes of a table's row."""
+    """Return the conjuncts of WHERE and ON that hold for each result row of a table's row."""
     joins = select.args.get("joins") or []
     own_index = next(
         (index for index, join in enumerate(joins) if join.this is reference.node), None
@@ -155,7 +157,7 @@ def _own_conjuncts(select: Node, reference: TableReference) -> list[Node]:
 
 
 def _decisive(joins: list[Node], own_index: int | None) -> Iterator[Node]:
-    """Yield the joins whose ON every row of the table must meet to be in the result."""
+    """Yield the joins whose ON each row of the table must meet to be in the result."""
     own = None if own_index is None else joins[own_index]
     if own is not None and (is_semi(own) or _side(own) in ("", "LEFT")):
         yield own
@@ -180,10 +182,10 @@ def _is_filled(joins: list[Node], own_index: int | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """How a table's columns can be named: what a name must be for certain to be one of them.
+    """How a query can name the columns of a table, so that a name certainly means one of them.
 
-    `others` are names of other relations anywhere in the query: Spark takes `b.x` for a column of
-    b before it looks for a struct b. Columns that USING joins belong to no table alone.
+    `others` are names of other relations anywhere in the query: Spark resolves `b.x` as a column
+    of b before it looks for a struct b. Columns of USING joins do not belong to one table.
     """
 
     columns: frozenset[str]
@@ -197,7 +199,7 @@ class _Scope:
         return name if self.case_sensitive else name.lower()
 
     def path(self, column: Node) -> tuple[str, ...] | None:
-        """Return a column's path inside the table, None for what may be another's."""
+        """Return a column's path inside the table, None if it may belong to another table."""
         parts = [str(part.name) for part in column.parts]
         folded = [self.fold(part) for part in parts]
         for qualifier in self.qualifiers:
@@ -245,7 +247,7 @@ def _sorted_out(conjuncts: Iterable[Node], scope: _Scope) -> Conditions:
 
 
 def _balanced(node: Node) -> Node:
-    """Return `a OR b OR c OR ...` as a tree of little depth: each step down is one of Python's."""
+    """Return `a OR b OR c OR ...` as a tree of little depth: Python's recursion is limited."""
     if not isinstance(node, exp.Or):
         return node
     terms = list(node.flatten())
@@ -276,7 +278,7 @@ def _kind(join: Node) -> str:
 
 
 def is_semi(join: Node) -> bool:
-    """Return whether a join gives nothing of its own side."""
+    """Return whether a join returns no columns of its right side."""
     return _kind(join) in _SEMI_ANTI
 
 
@@ -290,7 +292,7 @@ def _conjuncts(node: Node | None) -> list[Node]:
 
 
 def _folded(name: str) -> str:
-    """Return a name so that all that Spark takes for equal, whatever the case, are one."""
+    """Return a name so that names that Spark considers equal in any case are the same."""
     return name.upper().lower()
 
 

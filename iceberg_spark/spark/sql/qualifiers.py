@@ -1,4 +1,4 @@
-"""Names with dots between them in a text, such as columns behind their table's whole name."""
+"""Names with dots in a text, such as columns that are qualified with the full name of a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Name: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Two or more names, a star may be the last; `starts` and `ends` are each one's place."""
+    """Two or more names, the last may be a star; `starts` and `ends` are their positions."""
 
     parts: Name
     starts: tuple[int, ...]
@@ -26,20 +26,20 @@ class Path:
 
     @property
     def text(self) -> str:
-        """The names as people write them."""
+        """The names with dots between them."""
         return ".".join(self.parts)
 
     def cut_before(self, size: int) -> Edit:
-        """Return the edit after which the last of the first `size` names begins the path."""
+        """Return an edit that lets the path begin with the last of the first `size` names."""
         return Edit(self.starts[0], self.starts[size - 1])
 
     def behind(self, size: int, name: str) -> Edit:
-        """Return the edit after which one name stands for the first `size`."""
+        """Return an edit that replaces the first `size` names by one name."""
         return Edit(self.starts[0], self.ends[size - 1], quoted(name))
 
 
 def paths(text: str, dialect: Dialect) -> Iterator[Path]:
-    """Yield the names of several parts in a text, none of functions that are called."""
+    """Yield the names of several parts in a text, except those of called functions."""
     tokens = tokens_of(text, dialect)
     index = 0
     while index < len(tokens):

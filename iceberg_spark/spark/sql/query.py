@@ -1,4 +1,4 @@
-"""A query over tables of ours: each becomes a frame, pruned by what the text asks of it."""
+"""A query over Iceberg tables: each becomes a DataFrame, pruned by the query's conditions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _NOTHING_AROUND = Around()
 
 @dataclass(frozen=True, slots=True)
 class QueriedView:
-    """A view in a query: the query that it is, and its own columns."""
+    """A view in a query: the view's planned query, and its own columns."""
 
     reference: TableReference
     query: Query
@@ -70,28 +70,28 @@ class QueriedView:
 
 @dataclass(frozen=True, slots=True)
 class SparksTable:
-    """A table of Spark's in a view's text, which is read under its whole name."""
+    """A table of Spark in the text of a view, under its full name."""
 
     reference: TableReference
 
     @property
     def text(self) -> str:
-        """The name as SQL takes it."""
+        """The name in SQL syntax."""
         return ".".join(quoted(part) for part in self.reference.parts)
 
 
 Args: TypeAlias = Mapping[str, Any] | Sequence[Any] | None
-"""The values of a statement's parameters, by name or by place."""
+"""The values of a statement's parameters, by name or by position."""
 Part: TypeAlias = QueriedTable | QueriedView | SparksTable
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query whose tables are planned; `frame` has Spark run it.
+    """A query whose tables are planned; `frame` lets Spark run it.
 
-    `edits` put its table's own name before a column that stands behind the whole one, and take
-    metadata columns from stars. `names` are own names that aren't the whole one's last part, by
-    where the table stands.
+    `edits` replace full names of tables before columns by short names, and exclude metadata
+    columns from stars. `names` are short names that differ from the last part of the full name, by
+    the positions of the tables.
     """
 
     text: str
@@ -100,18 +100,18 @@ class Query:
     names: Mapping[int, str] = field(default_factory=dict)
 
     def between(self, start: int, end: int) -> str:
-        """Return a part of the text, in which tables have their own names only."""
+        """Return a part of the text, in which columns are qualified with short names only."""
         return edited(self.text, start, end, self.edits)
 
     def alias(self, reference: TableReference) -> str:
-        """Return what makes a frame in place of a table have its name; nothing beside an alias."""
+        """Return an AS clause with the name of a table, empty if the table has an alias."""
         if reference.alias is not None:
             return ""
         return f" AS {quoted(self.names.get(reference.start, reference.parts[-1]))}"
 
     @property
     def tables(self) -> tuple[QueriedTable, ...]:
-        """The tables of ours that it reads, those of views in their places."""
+        """The Iceberg tables that it reads, including those of its views."""
         tables: list[QueriedTable] = []
         for part in self.parts:
             match part:
@@ -130,9 +130,9 @@ class Query:
         before: str = "",
         named_frames: Mapping[str, DataFrame] | None = None,
     ) -> DataFrame:
-        """Return the query's frame. `args` are the values of its parameters (`:name` or `?`).
+        """Return the query's DataFrame. `args` are the values of its parameters (`:name` or `?`).
 
-        `before` stands before it, like EXPLAIN; `named_frames` are frames that it names.
+        `before` is put before it, like EXPLAIN; `named_frames` are DataFrames that it names.
         """
         tables = self._rows(spark)
         frames = {
@@ -140,15 +140,16 @@ class Query:
             **{name: frame_of(rows, spark) for name, rows in tables.items()},
         }
         text = before + self._with_names(_escaped if frames else str, "{{{}}}".format)
-        for name in named_frames or ():  # names that nothing else has
+        for name in named_frames or ():  # generated names, which nothing else has
             text = text.replace(name, f"{{{name}}}")
         return run_sql(spark, text, args, **frames)
 
     def _rows(self, spark: SparkSession) -> dict[str, Rows]:
-        """Return the rows of tables and views, by the names that they get in the text.
+        """Return the rows of tables and views, by their names in the text.
 
-        A view in several places is built once, else each level of views that double would. A random
-        view is built for each place, as in Spark: its values differ from place to place.
+        A view that occurs several times is built once: otherwise each level of views that double
+        would double the work. A random view is built for each occurrence, as in Spark: its values
+        differ.
         """
         places = Counter(id(part.query) for part in self.parts if isinstance(part, QueriedView))
         shared: dict[int, DataFrame] = {}
@@ -169,7 +170,7 @@ class Query:
         return tables
 
     def _with_names(self, plain: Callable[[str], str], named: Callable[[str], str]) -> str:
-        """Return the text with the frames' names for tables, both as they are to be written."""
+        """Return the text with DataFrames for tables; `plain` and `named` format its parts."""
         pieces, position = [], 0
         for number, part in enumerate(self.parts):
             reference = part.reference
@@ -192,14 +193,14 @@ def plan_query(
     around: Around = _NOTHING_AROUND,
     seen: Seen | None = None,
 ) -> Query:
-    """Plan the scans of the tables of ours that a query names.
+    """Plan the scans of the Iceberg tables that a query names.
 
     Tables are identifiers of configured catalogs ("cat.db.t"), and locations in backticks; with
     VERSION or TIMESTAMP AS OF, `.branch_x`, `.tag_x`, or a metadata table (`.snapshots`). A name
-    that no table has may be a view's. `names` are those of a view whose text this is; `around` is
-    what the outermost SELECT sees besides. A table that is named twice is of one version, and of
-    the one that was `seen` before.
-    Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
+    without a table may be a view. `names` resolves the names in the text of a view. `around` are
+    outer relations that the query sees. All references to a table read the same version: the one
+    that was `seen` before, else the newest.
+    Raises InvalidInputError if `text` is not a query, NoSuchTableError, NoSuchSnapshotError.
     """
     if names is not None:
         text = with_functions(spark, text, of_view=True)
@@ -208,7 +209,7 @@ def plan_query(
     except UnreadableTextError:
         if names is not None or around is not _NOTHING_AROUND or not registered_catalogs(spark):
             raise
-        return Query(text, ())  # Spark finds the tables, and what is wrong with the text
+        return Query(text, ())  # Spark finds the tables, or raises the error
     text, dialect, references = parsed.text, parsed.dialect, parsed.references
     if names is not None:
         names.check_text(parsed.tree.root, text, dialect)
@@ -236,7 +237,7 @@ def plan_query(
 
 
 def _own_names(query: SessionQuery, parts: Sequence[Part], around: Around) -> OwnNames:
-    """Return what the tables of ours are called in Spark's text."""
+    """Return the short names of the Iceberg tables in Spark's text."""
     spark, fold = query.spark, folding(query.case_sensitive)
     ours = {
         id(part.reference.node): relation_of_ours(spark, part.reference, part.columns, fold)
@@ -263,7 +264,7 @@ def _other_columns(
     names: ViewNames | None,
     seen: Seen,
 ) -> frozenset[str]:
-    """Return the columns of other tables, Spark's among them, that a table's SELECT reads too."""
+    """Return the columns of the other tables, including Spark's, that a table's SELECT reads."""
     select = select_of(table)
     columns: set[str] = set()
     for other in references:
@@ -276,7 +277,7 @@ def _other_columns(
 
 @dataclass(frozen=True, slots=True)
 class TableAddress:
-    """Where a table of ours is to be found; `selector` is what stands behind a "#"."""
+    """The catalog and identifier of an Iceberg table; `selector` is what follows a "#"."""
 
     catalog: Catalog
     identifier: str
@@ -286,7 +287,7 @@ class TableAddress:
 def _table_address(
     reference: TableReference, seen: Seen, names: ViewNames | None
 ) -> TableAddress | None:
-    """Return where a table of ours is, None for one of Spark's.
+    """Return the address of an Iceberg table, None for a table of Spark.
 
     Raises InvalidInputError for a part with a dot: joined by dots it would be another name.
     """
@@ -301,7 +302,7 @@ def _table_address(
 
 
 def _ours(reference: TableReference, seen: Seen) -> str | None:
-    """Return the location or identifier of a table of ours, None for one of Spark's."""
+    """Return the location or identifier of an Iceberg table, None for a table of Spark."""
     first, *rest = reference.parts
     if not rest and "/" in first:
         return first
@@ -318,7 +319,7 @@ def _ours(reference: TableReference, seen: Seen) -> str | None:
 def _part(
     planner: TablePlanner, address: TableAddress, path: tuple[str, ...], seen: Seen
 ) -> QueriedTable | QueriedView:
-    """Return a table, or the view of that name where there is no such table."""
+    """Plan a table, or the view of that name if there is no such table."""
     try:
         there, selector = load_table_or_view(address, seen)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
@@ -331,7 +332,7 @@ def _part(
 def load_table_or_view(
     address: TableAddress, seen: Seen
 ) -> tuple[LoadedTable, str | None] | tuple[ViewMetadata, None]:
-    """Load a table, with the selector behind its name, or the view where there is no such table.
+    """Load a table with the selector after its name, or the view if there is no such table.
 
     Raises NoSuchTableError, NoSuchNamespaceError.
     """
@@ -343,7 +344,7 @@ def load_table_or_view(
             raise
         return view, None
     if address.selector is None and selector is not None and not is_selector(selector):
-        view = _view(address)  # of a namespace that has a table's name
+        view = _view(address)  # its namespace may have the name of a table
         if view is not None:
             return view, None
     return loaded, selector
@@ -392,14 +393,16 @@ def queried_view(
 
 
 def _table_and_selector(address: TableAddress, seen: Seen) -> tuple[LoadedTable, str | None]:
-    """Return a table and what stands behind its name: a branch, a tag, a metadata table.
+    """Return a table and the selector after its name: a branch, a tag, a metadata table.
 
-    The whole name comes first. It is loaded and not looked for: some servers say that there is a
-    table of a metadata table's name.
+    The full name is tried first, by loading: some servers report that a table exists under the
+    name of a metadata table.
     """
     catalog, identifier, name = address.catalog, address.identifier, address.selector
     above, _, last = identifier.rpartition(".")
-    has_root = "." not in above and is_selector(last)  # `cat.t.files` of a table `cat.t`
+    has_root = "." not in above and is_selector(
+        last
+    )  # `cat.t.files` is a metadata table of `cat.t`
     if name is not None or "/" in identifier or not above or not ("." in above or has_root):
         return seen.load(catalog, identifier), name
     try:
@@ -412,5 +415,5 @@ def _table_and_selector(address: TableAddress, seen: Seen) -> tuple[LoadedTable,
 
 
 def _escaped(text: str) -> str:
-    """Return text that stays as it is when frames are put into it."""
+    """Return text with escaped braces, for `spark.sql` with DataFrames."""
     return text.replace("{", "{{").replace("}", "}}")

@@ -1,4 +1,4 @@
-"""The tables that a query names, with the places in its text."""
+"""The tables that a query names, with their positions in its text."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from iceberg_spark.spark.sql.pipes import without_pipes
 from iceberg_spark.spark.sql.spark_words import as_spark_reads
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 
-Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
+Node: TypeAlias = Any  # the name of sqlglot's root class differs between versions
 
 _FAULTS = (SqlglotError, AssertionError, AttributeError, TypeError)
-"""What sqlglot raises; the latter ones for words and pipes that it does not know."""
+"""Errors that sqlglot raises; the latter ones for words and pipes that it does not support."""
 _PIPES = ("|>", "|")
 _TIMESTAMP = ("TIMESTAMP", "SYSTEM_TIME")
 _SYSTEM = {"SYSTEM_VERSION": "VERSION", "SYSTEM_TIME": "TIMESTAMP"}
 _QUOTED = TokenType.IDENTIFIER
 PARAMETERS = (":", "?")
-"""What a parameter begins with."""
+"""The first characters of parameters."""
 _VERSION_NUMBER = re.compile(r"(\d+)[lLsSyY]?")
 _BETWEEN_QUERIES = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 _TABLE_WORDS = ("TABLE", "STREAM")
@@ -44,7 +44,7 @@ _AFTER_COLUMN = frozenset({
     "ASC", "DESC", "NULLS", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT",
     "INTERSECT", "DIV",
 })  # fmt: skip
-"""What may follow a column; behind `TABLE` another word begins a table's name."""
+"""Words that may follow a column. Any other word after `TABLE` begins the name of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class TableReference:
     """A table as a query names it.
 
     `start` and `end` are positions in the text, around the name and its clauses AS OF and WITH,
-    which begin at `name_end`; `alias_at` is where an alias may stand, behind a TABLESAMPLE.
-    `version` is a snapshot id, branch or tag; `timestamp` the SQL of a moment; `options` are those
+    which begin at `name_end`. `alias_at` is where an alias may follow, after a TABLESAMPLE.
+    `version` is a snapshot id, branch or tag; `timestamp` is a SQL expression; `options` are those
     of its read.
     """
 
@@ -70,14 +70,14 @@ class TableReference:
 
     @property
     def name(self) -> str:
-        """The name as people write it."""
+        """The name with dots between its parts."""
         return ".".join(self.parts)
 
 
 def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
     """Return the syntax tree of a query as a session reads it.
 
-    Raises InvalidInputError for what can't be parsed and for statements that are no queries.
+    Raises InvalidInputError for a text that cannot be parsed or is not a query.
     """
     try:
         plain = without_clauses(text, options_clauses(text, dialect))
@@ -110,7 +110,7 @@ def _parsed(text: str, dialect: Dialect) -> Node:
 
 
 def selecting(text: str, dialect: Dialect) -> str:
-    """Return a query with the SELECT that each `TABLE t` stands for in its place."""
+    """Return a query in which each `TABLE t` is replaced by the equivalent SELECT."""
     if "TABLE" not in text.upper():
         return text
     tokens = tokenize(text, grammar(dialect))
@@ -130,7 +130,7 @@ def _is_query_of_a_table(tokens: Sequence[Token], index: int) -> bool:
     if index == 0:
         return True
     before = tokens[index - 1]
-    if before.token_type is TokenType.L_PAREN:  # behind a function's name it is an argument
+    if before.token_type is TokenType.L_PAREN:  # after the name of a function it is an argument
         return index == 1 or tokens[index - 2].token_type not in (TokenType.VAR, _QUOTED)
     if before.text.upper() in ("ALL", "DISTINCT"):
         before = tokens[index - 2]
@@ -138,20 +138,22 @@ def _is_query_of_a_table(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _read_alike(text: str, dialect: Dialect) -> str:
-    """Return a text whose AS OF clauses sqlglot knows, with every sign in its place."""
+    """Return a text whose AS OF clauses sqlglot can parse, with all positions unchanged."""
     if "SYSTEM_" not in text.upper():
         return text
     tokens = tokenize(text, grammar(dialect))
     for token, *clause, value in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
         word = _SYSTEM.get(token.text.upper())
         is_clause = [part.text.upper() for part in clause] == ["AS", "OF"]
-        if word and is_clause and value.text.upper() not in (",", "FROM"):  # no column AS of
+        if (
+            word and is_clause and value.text.upper() not in (",", "FROM")
+        ):  # not a column with the alias `of`
             text = text[: token.start] + word.ljust(len(token.text)) + text[token.end + 1 :]
     return text
 
 
 def table_references(tree: Node, text: str, dialect: Dialect = SPARK) -> list[TableReference]:
-    """Return the named tables of a query in the order of its text; a CTE is none."""
+    """Return the named tables of a query in the order of its text, without CTEs."""
     clauses = options_clauses(text, dialect)
     tokens = tokenize(without_clauses(text, clauses), grammar(dialect))
     references = [
@@ -165,9 +167,9 @@ def table_references(tree: Node, text: str, dialect: Dialect = SPARK) -> list[Ta
 
 
 def hidden_table(text: str, dialect: Dialect) -> str | None:
-    """Return what names a table where the tree may not show it: `TABLE t`, `TABLE(t)`, `STREAM t`.
+    """Return a clause whose table the tree may not show: `TABLE t`, `TABLE(t)`, `STREAM t`.
 
-    None where the text has no such; columns may have these names.
+    None if the text has none. Columns may have these names.
     """
     tokens = tokenize(text, grammar(dialect))
     for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
@@ -185,9 +187,9 @@ def _begins_a_name(token: Token) -> bool:
 
 
 def is_rewritten(text: str, dialect: Dialect, references: Sequence[TableReference] = ()) -> bool:
-    """Return whether a query is not what its tree says: it has variables or pipes (`|>`).
+    """Return whether Spark may read a query differently: it has variables or pipes (`|>`).
 
-    It also is not if it has options of a table that is not in `references`: the tree has none.
+    It also does if options belong to no table in `references`: the tree has no options.
     """
     tokens = tokenize(text, grammar(dialect))
     has_pipes = any(
@@ -199,7 +201,7 @@ def is_rewritten(text: str, dialect: Dialect, references: Sequence[TableReferenc
 
 
 def _is_cte(node: Node, case_sensitive: bool) -> bool:
-    """Return whether a name without a namespace is that of a CTE which can be seen from there."""
+    """Return whether a name without a namespace is a CTE that is visible at its position."""
     below, above = node, node.parent
     name = node.name if case_sensitive else node.name.lower()
     while above is not None:
@@ -252,7 +254,7 @@ def _reference(
 
 
 def _sample_end(tokens: Sequence[Token], end: int) -> int:
-    """Return where a TABLESAMPLE clause that begins with the first token ends, else `end`."""
+    """Return the end of a TABLESAMPLE clause that begins with the first token, else `end`."""
     for word in ("TABLESAMPLE", "REPEATABLE"):
         if not tokens or tokens[0].text.upper() != word or tokens[0].token_type is _QUOTED:
             break
@@ -268,7 +270,7 @@ def _sample_end(tokens: Sequence[Token], end: int) -> int:
 
 
 def _as_of(tokens: Sequence[Token], end: int) -> tuple[str, int, int]:
-    """Return the kind of an AS OF clause that ends somewhere, and where its value stands."""
+    """Return the kind of an AS OF clause that ends at `end`, and the span of its value."""
     index = 1 if tokens[0].text.upper() == "FOR" else 0
     kind = tokens[index].text.upper()
-    return kind, tokens[index + 3].start, end  # behind VERSION AS OF, TIMESTAMP AS OF
+    return kind, tokens[index + 3].start, end  # after VERSION AS OF or TIMESTAMP AS OF

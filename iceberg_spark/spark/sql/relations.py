@@ -1,4 +1,4 @@
-"""What the SELECTs of a query read, and what of it a place in the text sees."""
+"""The relations that the SELECTs of a query read, and those visible at a position of its text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.references import Node
 
 Columns: TypeAlias = Mapping[str, bool]
-"""Columns by name, folded as the session compares names: whether each is a struct."""
+"""For each folded column name, whether the column is a struct."""
 
 
 def _unknown() -> Columns | None:
@@ -21,10 +21,10 @@ def _unknown() -> Columns | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relation:
-    """What a SELECT reads, by the name before its columns; names are folded.
+    """A relation that a SELECT reads, by its short name; names are folded.
 
-    `full_name` is the table's whole name where columns may stand behind that too. `look` gives the
-    columns, None where they can't be told.
+    `full_name` is the full name of the table if it may qualify columns too. `look` returns the
+    columns, None if they cannot be determined.
     """
 
     own: str
@@ -33,22 +33,22 @@ class Relation:
     look: Callable[[], Columns | None] = _unknown
 
     def has(self, column: str) -> bool | None:
-        """Return whether there is such a column, None where that can't be told."""
+        """Return whether the relation has such a column, None if that cannot be determined."""
         columns = self.look()
         return None if columns is None else column in columns
 
     def has_struct(self, column: str) -> bool:
-        """Return whether it is known that there is such a struct."""
+        """Return whether the relation certainly has such a struct."""
         return bool((self.look() or {}).get(column))
 
 
 Level: TypeAlias = tuple[Relation, ...]
-"""What one SELECT reads."""
+"""The relations of one SELECT."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
-    """What each SELECT of a tree reads, and the tree's columns by where they begin."""
+    """The relations of each SELECT in a tree, and the columns of the tree by their positions."""
 
     by_select: Mapping[int, Level]
     columns: Mapping[int, Node]
@@ -61,9 +61,9 @@ class Levels:
         around: Sequence[Relation],
         fold: Callable[[str], str],
     ) -> Levels:
-        """Return a tree's levels. `tables` are the relations of its named tables, by node.
+        """Return the levels of a tree. `tables` are the relations of its named tables, by node.
 
-        `around` is what the outermost SELECT sees as well.
+        `around` are the relations that the outermost SELECT sees too.
         """
         levels: dict[int, list[Relation]] = {id(root): list(around)}
         for select, relation in _relations(root, tables, fold):
@@ -78,13 +78,13 @@ class Levels:
 
     @property
     def every(self) -> Level:
-        """All relations, wherever they are."""
+        """All relations of all SELECTs."""
         return tuple(relation for level in self.by_select.values() for relation in level)
 
     def seen_from(self, start: int) -> list[Level] | None:
-        """Return what a column that begins there may be of, innermost first.
+        """Return the relations that a column at `start` may belong to, innermost first.
 
-        None where the tree has no column there.
+        None if the tree has no column there.
         """
         node = self.columns.get(start)
         if node is None:

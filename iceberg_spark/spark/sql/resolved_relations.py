@@ -67,7 +67,7 @@ class ResolvedTable:
 
     @property
     def version(self) -> str:
-        """The same for the same rows: the table, its schema and its snapshot."""
+        """An id of the rows: the table, its schema and its snapshot."""
         schema = self.context.table_schema.schema_id
         return f"{self.loaded.metadata_location} {self.context.snapshot_id} {schema}"
 
@@ -126,12 +126,12 @@ class ResolvedChanges:
 
     @property
     def metadata_columns(self) -> s.StructType:
-        """Those of the table: each change is of a row in a file."""
+        """The metadata columns of the table: each change is of a row in a file."""
         return _metadata_columns(self.context.read_schema, self.loaded.metadata)
 
     @property
     def version(self) -> str:
-        """The same for the same changes."""
+        """An id of the changes."""
         return f"{self.loaded.metadata_location} changes of {self.context.snapshot_id}"
 
     def rows(self, used: RowsRequest) -> Sequence[DataFrame]:
@@ -197,7 +197,7 @@ class ResolvedView:
 
 
 def _spark_type(schema: Schema) -> s.StructType:
-    """Return the columns of a schema in Spark's types, `void` for those that it has none for."""
+    """Return the columns of a schema in Spark's types, `void` for those without a Spark type."""
     fields = []
     for column in schema.fields:
         if has_spark_type(column):
@@ -221,7 +221,7 @@ def _metadata_columns(schema: Schema, metadata: TableMetadata) -> s.StructType:
 def _with_columns(
     context: ScanContext, request: ScanRequest, loaded: LoadedTable, names: Sequence[str]
 ) -> ScanContext:
-    """Return a scan of some columns, of the first one for a query that needs none."""
+    """Return a scan of some columns; of the first one for a query that needs none."""
     columns = {column.name: column for column in context.read_schema.fields}
     for name in names:
         if name in columns and not has_spark_type(columns[name]):
@@ -237,6 +237,6 @@ def _with_columns(
 
 
 def _in_order(frame: DataFrame, column_names: Sequence[str], names: Sequence[str]) -> DataFrame:
-    """Return some columns of a DataFrame by the place of their names."""
+    """Return columns of a DataFrame by position; `column_names` are the names at its positions."""
     places = [plain(column_names.index(name)) for name in names]
     return selected(by_position(frame), places) if places else frame

@@ -1,4 +1,4 @@
-"""What one statement sees of catalogs and tables: the same wherever they are named in it."""
+"""The catalogs and tables of one statement: all parts of the statement see the same versions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Planned = TypeVar("Planned")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a session says of catalogs, and the versions of tables, while a statement is planned.
+    """The catalogs, their settings, and the loaded tables of a statement that is being planned.
 
-    Each is asked for once, so that all parts of the statement see the same.
+    Each is loaded once, so that all parts of the statement see the same.
     """
 
     spark: SparkSession
@@ -36,7 +36,7 @@ class Seen:
     def plan_view(self, name: str, version: Hashable, plan: Callable[[], Planned]) -> Planned:
         """Return the query of a view, which is planned once in a statement.
 
-        Raises InvalidInputError if the statement reads more views than any honest one.
+        Raises InvalidInputError if the statement reads more than MOST_VIEWS views.
         """
         cached = self._planned.get((name, version))
         if cached is not None:
@@ -61,19 +61,19 @@ class Seen:
             )
 
     def is_table(self, name: Name) -> bool:
-        """Return whether a whole name is that of a table in an Iceberg catalog."""
+        """Return whether a full name belongs to an Iceberg catalog."""
         if name[:-1] not in self._ours:
             self._ours[name[:-1]] = is_iceberg_table(self.spark, name)
         return self._ours[name[:-1]]
 
     def settings(self, name: str) -> dict[str, str]:
-        """Return the properties that the session gives a catalog."""
+        """Return the properties that the session defines for a catalog."""
         if name not in self._settings:
             self._settings[name] = session_catalog(self.spark, name)
         return self._settings[name]
 
     def resolve(self, table: str) -> tuple[Catalog, str]:
-        """Return the catalog that has a table, and what that calls it, as `registry.resolve`."""
+        """Return the catalog of a table and its identifier there, as `registry.resolve`."""
         name = catalog_of(table)
         cached = None if name is None else self._catalogs.get(name)
         if cached is not None:
@@ -84,7 +84,7 @@ class Seen:
         return catalog, identifier
 
     def load(self, catalog: Catalog, identifier: str) -> LoadedTable:
-        """Load a table, the first time. Raises NoSuchTableError, NoSuchNamespaceError."""
+        """Load a table, once. Raises NoSuchTableError, NoSuchNamespaceError."""
         key = catalog.name, identifier
         if key not in self._loaded:
             self._loaded[key] = catalog.load(identifier)

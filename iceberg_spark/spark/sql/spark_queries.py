@@ -1,4 +1,4 @@
-"""Which statements Spark runs itself in an enabled classic session, with catalogs of ours in it."""
+"""The statements that Spark runs itself in an enabled classic session with Iceberg catalogs."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _FUNCTIONS = "SYSTEM"
 
 
 def register_catalogs(spark: SparkSession, text: str = "") -> bool:
-    """Let Spark resolve the tables of catalogs that are new; return whether it resolves any.
+    """Register new catalogs in Spark; return whether Spark resolves the tables of all catalogs.
 
-    The catalog `local`, which needs no settings, is among them if a statement mentions it. Returns
-    False unless the session is enabled and classic, and for a statement about a catalog of Java's
-    runtime if the JVM has that: its data source needs the catalog of its own class.
+    The catalog `local`, which needs no settings, is registered if a statement mentions it. Returns
+    False unless the session is enabled and classic. Also returns False for a statement about a
+    catalog of Java's runtime if the JVM has that: its data source needs the catalog's own class.
     """
     registered = registered_catalogs(spark)
     if registered is None:

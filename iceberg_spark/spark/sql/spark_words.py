@@ -1,4 +1,4 @@
-"""Words and signs that mean something else to Spark's parser than to sqlglot's."""
+"""Words and signs that Spark's parser reads differently from sqlglot's."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.grammar import grammar
 
 _NAMES = frozenset({"VALUES", "USING", "TABLESAMPLE"})
-"""Keywords of sqlglot that Spark takes for names where nothing follows that they would need."""
+"""Keywords of sqlglot that Spark reads as names unless the rest of their clause follows."""
 _OPERANDS = frozenset({
     "ALTER", "ARRAY", "CREATE", "CROSS", "CUBE", "DROP", "FETCH", "FOR", "FROM", "GRANT",
     "ILIKE", "INNER", "INSERT", "INTO", "JOIN", "LATERAL", "LIKE", "LIMIT", "LIST", "LOCK",
     "MAP", "MINUS", "OFFSET", "ON", "OUTER", "RANGE", "REVOKE", "ROLLBACK", "ROLLUP",
     "STRUCT", "THEN", "UNCACHE", "UNION", "WHEN", "WITH",
 })  # fmt: skip
-"""Others that are names where an operand is needed, and what may follow one stands behind."""
+"""Keywords that Spark reads as names if an operand is needed and a name may end there."""
 _BEFORE_AN_OPERAND = frozenset({
     TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.L_PAREN, TokenType.WHERE,
     TokenType.HAVING, TokenType.ON, TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.EQ,
@@ -37,17 +37,17 @@ _BEHIND_A_NAME = frozenset({
 })  # fmt: skip
 _VALUE_ENDS = (TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET)
 _BEFORE_A_VALUE = frozenset({"OF", "IMMEDIATE"})
-"""Names to sqlglot's cut that a parameter may follow."""
+"""Words that sqlglot tokenizes as names, and after which a parameter may follow."""
 _LEVEL = ["MAX", "RECURSION", "LEVEL"]
 _BEHIND_TYPES = (TokenType.R_PAREN, TokenType.COMMA, TokenType.ALIAS)
 
 
 def as_spark_reads(text: str, dialect: Dialect) -> list[Token] | None:
-    """Return a text's tokens with Spark's names for names, None where sqlglot's are no others.
+    """Return a text's tokens with names where Spark reads names, None if nothing differs.
 
-    A parameter (`:select`) is a name, `window` too unless it begins a WINDOW clause. What nothing
-    here tells apart is read alike: `>>>` as `>>`, a variant's field `v:a` as `v[0]`, a recursion
-    with `MAX RECURSION LEVEL 9` as one without.
+    A parameter (`:select`) is a name, and so is `window` unless it begins a WINDOW clause. Three
+    differences do not matter here and are unified: `>>>` becomes `>>`, a variant's field `v:a`
+    becomes `v[0]`, and `MAX RECURSION LEVEL 9` is dropped.
     """
     tokens: list[Token] = grammar(dialect)().tokenize(text)
     names = list(_names(text, tokens))
@@ -61,7 +61,7 @@ def as_spark_reads(text: str, dialect: Dialect) -> list[Token] | None:
 
 
 def _with_items(tokens: Sequence[Token]) -> list[Token]:
-    """Return tokens with `v[0]` for `v:a`: no item of a column is a condition on a column."""
+    """Return tokens with `v[0]` for `v:a`, since a condition on an item is not one on a column."""
     result: list[Token] = []
     for index, token in enumerate(tokens):
         if index and _is_field(tokens[index - 1], token):
@@ -76,7 +76,7 @@ def _with_items(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _is_field(before: Token, colon: Token) -> bool:
-    """Return whether a colon stands behind a value: it asks a variant for a field."""
+    """Return whether a colon follows a value, and so selects a field of a variant."""
     is_name = before.token_type is TokenType.VAR and before.text.upper() not in _BEFORE_A_VALUE
     return colon.token_type is TokenType.COLON and (is_name or before.token_type in _VALUE_ENDS)
 

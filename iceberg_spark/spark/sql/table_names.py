@@ -1,6 +1,6 @@
-"""Names that PySpark's methods take as one text: "cat.db.t", with backticks or without.
+"""Names that PySpark's methods take as one text: "cat.db.t", with or without backticks.
 
-After USE a name that begins with no catalog is one of what that chose.
+After USE, a name that begins with no catalog belongs to the namespace that USE chose.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 
 
 def name_parts(spark: SparkSession, text: object) -> tuple[str, ...]:
-    """Return the parts of a name, none where it is no such text: Spark says what is wrong."""
+    """Return the parts of a name, none if the text is not a name: Spark raises the error."""
     if not isinstance(text, str):
         return ()
     try:
@@ -26,12 +26,12 @@ def name_parts(spark: SparkSession, text: object) -> tuple[str, ...]:
 
 
 def table_parts(spark: SparkSession, text: object, *, new: bool = False) -> tuple[str, ...]:
-    """Return the parts of a table's whole name; of a `new` table no view stands before it."""
+    """Return the parts of a table's full name; views do not take precedence over a `new` table."""
     return whole_name(spark, name_parts(spark, text), new=new)
 
 
 def given_parts(spark: SparkSession, text: object, *, new: bool = False) -> tuple[str, ...]:
-    """Return `table_parts`, of a name that Spark can't read as well: its parts as they lie."""
+    """Return `table_parts`; a name that Spark cannot parse is split at its dots."""
     parts = table_parts(spark, text, new=new)
     if parts or not isinstance(text, str) or "`" in text:
         return parts
@@ -39,5 +39,5 @@ def given_parts(spark: SparkSession, text: object, *, new: bool = False) -> tupl
 
 
 def namespace_parts(spark: SparkSession, text: object) -> tuple[str, ...]:
-    """Return the parts of a namespace's whole name; without a text what USE chose."""
+    """Return the parts of a namespace's full name; without a text, of the current namespace."""
     return whole_namespace(spark, name_parts(spark, text))

@@ -1,4 +1,4 @@
-"""One table of a query: its scan, pruned by what the text asks of it."""
+"""One table of a query: its scan, pruned by the conditions of the query."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MetadataRows:
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """A table's changes, and all columns that they may have."""
+    """The changes of a table, and all columns that they may have."""
 
     changes: ChangesTable
     columns: Schema
@@ -68,10 +68,9 @@ class ChangedRows:
 
 @dataclass(frozen=True, slots=True)
 class QueriedTable:
-    """A table of ours in a query, and what its rows are pruned by.
+    """An Iceberg table in a query, and the conditions that prune its rows.
 
-    `scan` is its plan; of a metadata table what it shows. `hidden` are the metadata columns that
-    the query names.
+    `scan` is the plan of its rows. `hidden` are the metadata columns that the query names.
     """
 
     reference: TableReference
@@ -84,7 +83,7 @@ class QueriedTable:
 
     @property
     def columns(self) -> Schema:
-        """The columns of the version that is read."""
+        """The columns of the version to read."""
         match self.scan:
             case MetadataRows(columns=columns) | ChangedRows(columns=columns):
                 return columns
@@ -92,7 +91,7 @@ class QueriedTable:
                 return plan.context.table_schema
 
     def rows(self, spark: SparkSession) -> Rows:
-        """Return the table's rows, those among them that the query's own conditions leave out."""
+        """Return the table's rows, which may include rows that the query's conditions exclude."""
         match self.scan:
             case MetadataRows(inspected, columns):
                 return metadata_frame(inspected, columns, spark)
@@ -105,7 +104,7 @@ class QueriedTable:
 
 
 class _Names(TypedDict):
-    """How names and literals are read."""
+    """How names and literals are interpreted."""
 
     case_sensitive: bool
     time_zone: str | None
@@ -113,9 +112,9 @@ class _Names(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Understood:
-    """What of a query's conditions prunes a table, and the texts of those that do and do not.
+    """The conditions of a query that prune a table, and the texts of those that do and do not.
 
-    `of_variants` are the texts of `variants`, which choose files alone.
+    `of_variants` are the texts of `variants`, which only prune files.
     """
 
     taken: tuple[Unbound, ...] = ()
@@ -127,10 +126,11 @@ class _Understood:
 
 @dataclass(frozen=True, slots=True)
 class SessionQuery:
-    """A query, and what the session says about how it is read: asked for once.
+    """A query, and the settings of the session that affect its meaning, read once.
 
-    `names_are_patterns`: a quoted column may be several. `commas_bind_less`: of `a, b JOIN c ON`
-    the condition is about b and c alone, which is read here as if it were about all three.
+    `names_are_patterns`: a quoted column may match several. `commas_bind_less`: in
+    `a, b JOIN c ON` the condition may use b and c only, which is parsed here as if it could use
+    all three.
     """
 
     spark: SparkSession
@@ -143,7 +143,7 @@ class SessionQuery:
 
     @classmethod
     def of(cls, spark: SparkSession, parsed: ParsedQuery) -> Self:
-        """Return a query with what its session says now."""
+        """Return a query with the session's current settings."""
         patterns = setting(spark, "spark.sql.parser.quotedRegexColumnNames", "false")
         precedence = setting(spark, "spark.sql.ansi.relationPrecedence", "false")
         return cls(
@@ -158,7 +158,7 @@ class SessionQuery:
 
     @property
     def is_read_otherwise(self) -> bool:
-        """Whether conditions may mean something else to Spark than the tree says."""
+        """Whether Spark may interpret conditions differently from the tree."""
         changed = bool(self.parsed.dialect.changed)
         return changed or self.parsed.is_rewritten or self.commas_bind_less
 
@@ -175,9 +175,9 @@ class TablePlanner:
     other_columns: Callable[[], Collection[str]] = frozenset
 
     def table(self, loaded: LoadedTable, selector: str | None) -> QueriedTable:
-        """Return the table's frame, pruned where the query allows.
+        """Plan the table, pruned as far as the query allows.
 
-        Raises InvalidInputError for what says twice which snapshot is read.
+        Raises InvalidInputError if two clauses choose a snapshot.
         """
         choice, as_of = selected(selector), self._as_of()
         defaults = self.query.read_defaults
@@ -196,7 +196,7 @@ class TablePlanner:
         return replace(table, split=options.split(loaded.metadata))
 
     def _wap(self, loaded: LoadedTable) -> dict[str, Any]:
-        """Return the session's branch, where the table asks for it and has it already."""
+        """Return the session's branch, if the table uses it and has it already."""
         branch = branch_to_read(self.query.spark, loaded.metadata)
         return {} if branch is None else {"branch": branch}
 
@@ -231,7 +231,7 @@ class TablePlanner:
     def _pruned(
         self, loaded: LoadedTable, choice: Mapping[str, Any]
     ) -> tuple[ScanContext, _Understood, tuple[str, ...]]:
-        """Return the scan that the query needs of a snapshot, by what, and its metadata columns."""
+        """Return the scan that the query needs, its predicates, and its metadata columns."""
         request = ScanRequest(
             **choice,
             case_sensitive=self.query.case_sensitive,
@@ -262,9 +262,9 @@ class TablePlanner:
         )
 
     def _columns(self, schema: Schema) -> tuple[str, ...] | None:
-        """Return the columns that the query needs; of those that Spark can't read only named ones.
+        """Return the columns that the query needs; those without a Spark type only if named.
 
-        A word that may be none, as in TIMESTAMP '2024-01-01', asks for no such column.
+        A word that may not be a name, as in TIMESTAMP '2024-01-01', does not name a column.
         """
         names = [field.name for field in schema.fields]
         if self.query.names_are_patterns or self.query.parsed.is_rewritten:
@@ -298,7 +298,7 @@ class TablePlanner:
             "case_sensitive": request.case_sensitive,
             "time_zone": request.time_zone,
         }
-        if "\\" not in parsed.text:  # parts go to Spark as they were read here
+        if "\\" not in parsed.text:  # Spark may read backslashes differently
             nodes = worked_out(nodes, query.spark)
         for condition, node in zip(candidates.taken, nodes, strict=True):
             try:
@@ -336,7 +336,7 @@ class TablePlanner:
 
 
 def selected(selector: str | None) -> dict[str, Any]:
-    """Return what a selector says about the snapshot; nothing for a metadata table's name."""
+    """Return the snapshot that a selector chooses; nothing for the name of a metadata table."""
     match selector:
         case str() if selector.startswith(_BRANCH):
             return {"branch": selector.removeprefix(_BRANCH)}
@@ -351,7 +351,7 @@ def selected(selector: str | None) -> dict[str, Any]:
 
 
 def is_selector(selector: str) -> bool:
-    """Return whether what stands behind a table's name chooses a snapshot or a metadata table."""
+    """Return whether a text after a table's name chooses a snapshot or a metadata table."""
     is_table = is_changes(selector) or selector.lower() in set(MetadataTable)
     return is_table or selector.startswith(_SELECTORS)
 

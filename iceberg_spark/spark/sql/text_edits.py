@@ -1,4 +1,4 @@
-"""A text with other words in some places, all of them told by where they stand in it."""
+"""Edits of a text, by positions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """From `start` to `end` stands `text` instead."""
+    """The replacement of the text from `start` to `end` by `text`."""
 
     start: int
     end: int
@@ -16,7 +16,7 @@ class Edit:
 
 
 def edited(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
-    """Return a part of a text with the edits inside of it; these are in order."""
+    """Return a part of a text with the edits inside it applied. The edits are in order."""
     pieces = []
     for edit in edits:
         if start <= edit.start and edit.end <= end:

@@ -1,4 +1,4 @@
-"""A predicate as the text of an argument says it: `where` of a procedure."""
+"""The `where` argument of a procedure as a predicate."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from iceberg_spark.spark.sql.constants import worked_out
 
 
 def told_rows(spark: SparkSession, text: str) -> Unbound:
-    """Return the predicate of a text, read now: what `current_date()` is worth is the day's.
+    """Parse the `where` argument of a procedure. `current_date()` is evaluated immediately.
 
-    Raises InvalidExpressionError for what is no predicate.
+    Raises InvalidExpressionError if the text is not a predicate.
     """
     dialect = session_dialect(spark)
     node = parse_sql(text, dialect)
     try:
-        if "\\" not in text:  # parts go to Spark as they were read here
+        if "\\" not in text:  # Spark may read backslashes differently
             (node,) = worked_out([node], spark, now=True)
         return predicate(node, text, dialect)
     except RecursionError as cause:

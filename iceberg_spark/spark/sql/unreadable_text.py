@@ -1,4 +1,4 @@
-"""The error for SQL that this library cannot read; Spark's parser may tell more about it."""
+"""The error for SQL that this library cannot parse; Spark's parser may give a better error."""
 
 from iceberg_spark.errors import InvalidInputError
 

@@ -1,4 +1,4 @@
-"""`${name}` in a text: the value of a setting, as Spark's parser puts it there."""
+"""`${name}` in a text: the value of a setting, as Spark's parser substitutes it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
 _SERVERS = {"env": "getenv", "system": "getProperty"}
 _SUBSTITUTES = "spark.sql.variable.substitute"
 _DEEPEST = 40
-"""How often values are looked through for more variables."""
+"""How often values are searched for more variables."""
 
 
 def with_variables(spark: SparkSession, text: str) -> str:
-    """Return a text with the session's settings in the place of `${name}`.
+    """Return a text with the session's settings in place of `${name}`.
 
-    One that is not set gives nothing, as in Spark (VariableSubstitution); `${env:...}` and
-    `${system:...}`, which are the server's, stay then. Raises InvalidInputError for values that
-    name each other.
+    A setting that is not set becomes empty, as in Spark (VariableSubstitution). `${env:...}` and
+    `${system:...}`, which belong to the server, stay if they are not set. Raises InvalidInputError
+    for settings that refer to each other.
     """
     if "${" not in text or spark.conf.get(_SUBSTITUTES, "true") == "false":
         return text
@@ -42,4 +42,4 @@ def _value(spark: SparkSession, match: re.Match[str]) -> str:
         return match.group()
     text = f"SELECT java_method('java.lang.System', '{_SERVERS[kind]}', :name)"
     value = run_sql(spark, text, {"name": name}).toArrow().column(0)[0].as_py()
-    return match.group() if value == "null" else str(value)  # what Java's null is as text
+    return match.group() if value == "null" else str(value)  # Java's null as a string

@@ -1,6 +1,6 @@
-"""What a stored view's text may not do: run programs, or read the driver's environment.
+"""Code in the text of a stored view that must not run: programs, and the driver's environment.
 
-Whoever may write a view would otherwise run code as every user who reads it.
+Otherwise anyone who may write a view could run code as every user who reads it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _SUBSTITUTION = "${"
 def check_no_code(text: str, view: str, properties: Mapping[str, str], dialect: Dialect) -> None:
     """Refuse a view's text that runs code, unless the catalog's properties allow it.
 
-    Raises UnsupportedError naming what is refused: TRANSFORM, MAP and REDUCE with a program, calls
-    of Java's methods, functions whose name is computed, and Spark's `${...}`.
+    Raises UnsupportedError naming the code: TRANSFORM, MAP and REDUCE with a program, calls of
+    Java's methods, functions whose name is computed, and Spark's `${...}`.
     """
     if properties.get(ALLOWED, "").lower() == "true":
         return

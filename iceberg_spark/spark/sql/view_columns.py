@@ -1,4 +1,4 @@
-"""A view's rows under its own columns' names and types, by their places (Java: ResolveViews)."""
+"""The rows of a view under its own column names and types, by position (Java: ResolveViews)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INTEGERS: dict[type[s.DataType], int] = {
     s.IntegerType: 10,
     s.LongType: 20,
 }
-"""Digits of integers, as Spark counts them (DecimalType.forType)."""
+"""Digits of integer types, as Spark counts them (DecimalType.forType)."""
 _ATOMIC_PAIRS = {
     (s.DateType, s.TimestampType), (s.DateType, s.TimestampNTZType),
     (s.TimestampNTZType, s.TimestampType), (s.TimestampType, s.TimestampNTZType),
@@ -28,9 +28,9 @@ _ATOMIC_PAIRS = {
 
 
 def as_view(frame: DataFrame, schema: Schema, view: str) -> DataFrame:
-    """Return the rows of a view's text as the view has them; columns behind its own are dropped.
+    """Return the rows of a view's query with the view's columns; extra columns are dropped.
 
-    Raises InvalidSchemaError where the text gives too few columns, or values that don't fit.
+    Raises InvalidSchemaError if the query has too few columns, or types that do not fit.
     """
     view_fields, fields = to_spark(schema).fields, frame.schema.fields
     if len(fields) < len(view_fields):
@@ -55,7 +55,7 @@ def _column(column: Column, source: s.StructField, target: s.StructField, view: 
 
 
 def can_widen(source: s.DataType, target: s.DataType) -> bool:
-    """Return whether every value of a type is one of the other (Spark: Cast.canUpCast)."""
+    """Return whether every value of the source type has the target type (Spark: Cast.canUpCast)."""
     match source, target:
         case _ if source == target or isinstance(source, s.NullType):
             return True
@@ -93,7 +93,7 @@ def _is_wider(source: s.DataType, target: s.DataType) -> bool:
 
 
 def _digits(kind: s.DataType) -> tuple[int, int] | None:
-    """Return how many digits stand before and behind the point."""
+    """Return the number of digits before and after the decimal point."""
     if isinstance(kind, s.DecimalType):
         return kind.precision - kind.scale, kind.scale
     most = _INTEGERS.get(type(kind))
@@ -101,7 +101,7 @@ def _digits(kind: s.DataType) -> tuple[int, int] | None:
 
 
 def _nullable(kind: s.DataType) -> s.DataType:
-    """Return a type without what it says about nulls and comments."""
+    """Return a type without nullability and comments."""
     match kind:
         case s.StructType():
             return s.StructType([s.StructField(x.name, _nullable(x.dataType)) for x in kind.fields])

@@ -1,4 +1,4 @@
-"""What the names in a view's text stand for: its own defaults, not the session's."""
+"""How names in a view's text are resolved: by the view's own defaults, not the session's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_NESTED = 100  # Spark: spark.sql.view.maxNestedViewDepth
 
 
 def spark_text(view: ViewMetadata, name: str) -> str:
-    """Return a view's text for Spark. Raises UnsupportedError naming the dialects that it has."""
+    """Return a view's text for Spark. Raises UnsupportedError naming the dialects that exist."""
     version = view.current_version
     text = version.sql_for(SPARK_DIALECT)
     if text is None:
@@ -32,9 +32,9 @@ def spark_text(view: ViewMetadata, name: str) -> str:
 class ViewNames:
     """The names of one view's text (Java: ResolveViews).
 
-    A table's name alone is of the default catalog and namespace; one that begins with no catalog
-    is of the default catalog. Temporary views are not seen. `path` are the views that led here,
-    this one the last.
+    An unqualified name is in the default catalog and namespace. A name that begins with no
+    catalog is in the default catalog. Temporary views are not visible. `path` are the views that
+    led here, this one last.
     """
 
     catalog: Catalog
@@ -48,7 +48,7 @@ class ViewNames:
         return self.path[-1]
 
     def check_path(self) -> None:
-        """Raise InvalidInputError for a view that leads to itself, or to too many others."""
+        """Raise InvalidInputError for a view that reads itself, or is nested too deeply."""
         shown = " -> ".join(self.path[-5:])
         if self.view in self.path[:-1]:
             raise InvalidInputError(f"View {self.view} is made of itself: {shown}")
@@ -56,7 +56,7 @@ class ViewNames:
             raise InvalidInputError(f"Views are nested more than {_MOST_NESTED} deep: {shown}")
 
     def check_text(self, tree: Node, text: str, dialect: Dialect) -> None:
-        """Raise InvalidInputError where Spark alone would see a table, and take the session's."""
+        """Raise InvalidInputError if only Spark would see a table, and resolve it its own way."""
         hidden = hidden_table(text, dialect)
         if hidden is not None:
             raise InvalidInputError(
@@ -67,9 +67,9 @@ class ViewNames:
                 raise InvalidInputError(f"View {self.view} names a table by IDENTIFIER(...)")
 
     def qualified(self, reference: TableReference, spark: SparkSession) -> TableReference:
-        """Return a reference under its whole name, the catalog first.
+        """Return a reference with its full name, the catalog first.
 
-        Raises InvalidInputError for a location, and for a catalog that isn't known here.
+        Raises InvalidInputError for a location, and for a catalog that is not configured.
         """
         parts = reference.parts
         if any("/" in part for part in parts):

@@ -1,4 +1,4 @@
-"""The branch that a session works on where a table asks for it (write, audit, publish)."""
+"""The session's branch for tables that enable write-audit-publish."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _BRANCH, _ID = "spark.wap.branch", "spark.wap.id"
 
 
 def wap_branch(spark: SparkSession, properties: Mapping[str, str]) -> str | None:
-    """Return the session's branch for a table of these properties, None for main.
+    """Return the session's branch for a table with these properties, None for main.
 
-    Raises InvalidInputError where the session has an id to stage under, too (Java:
+    Raises InvalidInputError if the session also has an id to stage snapshots under (Java:
     SparkTableUtil.wapSessionBranch).
     """
     if not bool_property(properties, WRITE_WAP_ENABLED):
@@ -30,7 +30,7 @@ def wap_branch(spark: SparkSession, properties: Mapping[str, str]) -> str | None
 
 
 def wap_id(spark: SparkSession, properties: Mapping[str, str]) -> str | None:
-    """Return what the session stages snapshots of such a table under, None where it doesn't.
+    """Return the id under which the session stages snapshots of such a table, None if it does not.
 
     Java: SparkWriteConf.wapId.
     """
@@ -38,7 +38,7 @@ def wap_id(spark: SparkSession, properties: Mapping[str, str]) -> str | None:
 
 
 def branch_to_read(spark: SparkSession, metadata: TableMetadata) -> str | None:
-    """Return the session's branch where the table has it already, None for main.
+    """Return the session's branch if the table has it already, None for main.
 
     Java: SparkTableUtil.determineReadBranch. Raises InvalidInputError.
     """
