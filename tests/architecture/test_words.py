@@ -15,7 +15,7 @@ CLEAN_FOLDERS = tuple(
     for room in (
         *("api", "arrow", "catalog", "checkup", "cli", "commits", "engines", "expr", "formats"),
         *("inspect", "io", "maintenance", "manifest", "read", "row_level", "save", "scan"),
-        *("spark/adapt", "spark/datasource", "spark/deletes", "spark/procedures"),
+        *("spark/adapt", "spark/catalyst", "spark/datasource", "spark/deletes", "spark/procedures"),
         *("spark/reading", "spark/row_level", "spark/session", "spark/streams", "spark/writing"),
         *("report", "spec", "streams", "write"),
     )

@@ -1,1 +1,1 @@
-"""Statements of SQL as values: their heads are read here, expressions stay the user's text."""
+"""SQL statements as values: their clauses are parsed here, expressions stay the user's text."""

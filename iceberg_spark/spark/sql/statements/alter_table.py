@@ -21,14 +21,14 @@ _DISTRIBUTED = ("DISTRIBUTED", "BY")
 
 @dataclass(frozen=True, slots=True)
 class AddColumns:
-    """Columns that a table gets."""
+    """Columns to add to a table."""
 
     columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DropColumns:
-    """Columns that a table loses; with `if_exists` those that it has."""
+    """Columns to drop; with `if_exists` those that the table has."""
 
     paths: tuple[Path, ...]
     if_exists: bool = False
@@ -44,7 +44,7 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumn:
-    """What is new of a column; None stays. `default` is an expression, "" takes it away."""
+    """Changes of a column, None for none. `default` is an expression, "" removes the default."""
 
     path: Path
     type: str | None = None
@@ -56,7 +56,7 @@ class AlterColumn:
 
 @dataclass(frozen=True, slots=True)
 class AddPartitionField:
-    """A partition field as `parse_partition_field` reads it."""
+    """A partition field as `parse_partition_field` parses it."""
 
     text: str
 
@@ -70,7 +70,7 @@ class DropPartitionField:
 
 @dataclass(frozen=True, slots=True)
 class ReplacePartitionField:
-    """A partition field and the one in its place."""
+    """A partition field and its replacement."""
 
     old: str
     new: str
@@ -78,7 +78,7 @@ class ReplacePartitionField:
 
 @dataclass(frozen=True, slots=True)
 class WriteOrder:
-    """In which order rows are written from now on, and where they go (None: as before)."""
+    """The order and the distribution of rows in later writes; None changes nothing."""
 
     sort_by: tuple[str, ...]
     distribution: str | None
@@ -86,7 +86,7 @@ class WriteOrder:
 
 @dataclass(frozen=True, slots=True)
 class IdentifierFields:
-    """Columns that identify a row from now on, or (`set` is false) no longer."""
+    """Columns to set as identifier fields, or to drop from them if `set` is false."""
 
     paths: tuple[Path, ...]
     set: bool
@@ -94,28 +94,28 @@ class IdentifierFields:
 
 @dataclass(frozen=True, slots=True)
 class SetProperties:
-    """Properties and their values."""
+    """Properties to set."""
 
     properties: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class UnsetProperties:
-    """Properties that go."""
+    """Properties to remove."""
 
     keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetLocation:
-    """Where new files of the table go from now on."""
+    """The location for later files of the table."""
 
     location: str
 
 
 @dataclass(frozen=True, slots=True)
 class RenameTable:
-    """Another name, of the same catalog."""
+    """A new name in the same catalog."""
 
     name: tuple[str, ...]
 
@@ -140,14 +140,14 @@ Change: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class AlterTable:
-    """A table and what changes; several changes are one commit."""
+    """A table and its changes; several changes are one commit."""
 
     table: tuple[str, ...]
     changes: tuple[Change, ...]
 
 
 def read_alter_table(cursor: Cursor) -> AlterTable:
-    """Read a statement from ALTER on. Raises InvalidInputError."""
+    """Read a statement that begins with ALTER. Raises InvalidInputError."""
     cursor.needs("ALTER", "TABLE")
     table = cursor.name()
     changes = _changes(cursor)
@@ -231,7 +231,7 @@ def _dropped(cursor: Cursor) -> DropColumns:
 
 
 def _altered(cursor: Cursor) -> tuple[Change, ...]:
-    """Read the columns behind ALTER COLUMN; Spark takes several with commas between them."""
+    """Read the columns after ALTER COLUMN; Spark takes several with commas between them."""
     cursor.takes("COLUMN")
     changes: list[Change] = []
     while True:
@@ -263,7 +263,7 @@ def _alter_column(cursor: Cursor) -> list[Change]:
 
 
 def _hive_change(path: Path, cursor: Cursor) -> list[Change]:
-    """Read Hive's `CHANGE COLUMN old new type ...`: name, type, comment and place at once."""
+    """Read Hive's `CHANGE COLUMN old new type ...`: name, type, comment and position together."""
     column = read_column(cursor)
     if column.required or column.default is not None or len(column.path) > 1:
         raise cursor.fault(
@@ -284,7 +284,7 @@ def _after(cursor: Cursor) -> str:
 
 
 def _write_order(cursor: Cursor) -> WriteOrder:
-    """Read what follows WRITE (Java: IcebergSqlExtensions.g4, writeSpec), in either order."""
+    """Read the clauses after WRITE (Java: IcebergSqlExtensions.g4, writeSpec), in any order."""
     is_distributed, order = False, None
     while not cursor.at_end:
         if not is_distributed and cursor.takes("DISTRIBUTED", "BY", "PARTITION"):
@@ -311,7 +311,7 @@ def _ordering(cursor: Cursor) -> WriteOrder:
 
 
 def _sort_fields(cursor: Cursor) -> tuple[str, ...]:
-    """Read the fields of an order, which may stand in brackets; one may be called distributed."""
+    """Read the fields of an order, with or without brackets; a field may be called distributed."""
     fields = cursor.brackets() if cursor.sees_open() else cursor
     terms = [fields.term((",",), _DISTRIBUTED)]
     while fields.takes(","):

@@ -10,7 +10,7 @@ from iceberg_spark.spark.sql.statements.cursor import Cursor
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A procedure that is called: arguments by place, then by name (lower case)."""
+    """A call of a procedure: positional arguments, then named ones (lower case)."""
 
     procedure: tuple[str, ...]
     positional: tuple[str, ...]
@@ -18,7 +18,7 @@ class Call:
 
 
 def read_call(cursor: Cursor) -> Call:
-    """Read a statement from CALL on. Raises InvalidInputError."""
+    """Read a statement that begins with CALL. Raises InvalidInputError."""
     cursor.needs("CALL")
     procedure = cursor.name()
     positional: list[str] = []
@@ -39,7 +39,7 @@ def read_call(cursor: Cursor) -> Call:
 
 
 def _argument_name(cursor: Cursor) -> str | None:
-    """Read `name =>`; None where something else comes next."""
+    """Read `name =>`; None if the argument has no name."""
     try:
         name = cursor.identifier()
     except InvalidInputError:

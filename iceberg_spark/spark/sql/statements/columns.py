@@ -1,4 +1,4 @@
-"""Columns as statements define them: name, type, nullability, default, comment and place."""
+"""Columns as statements define them: name, type, nullability, default, comment and position."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _OTHERS = (("GENERATED",), ("PRIMARY",), ("CHECK",), ("UNIQUE",), ("REFERENCES",
 
 @dataclass(frozen=True, slots=True)
 class ColumnPosition:
-    """Where a column goes: behind another one of the same struct, or first (`after` is None)."""
+    """The position of a column: after another one of its struct, or first (`after` is None)."""
 
     after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as defined; `type` is DDL and `default` an expression, both as they were written.
+    """A column definition; `type` is DDL and `default` an expression, both as written.
 
     `path` has more than one part for a field of a struct.
     """
@@ -33,12 +33,12 @@ class Column:
 
 
 def read_columns(cursor: Cursor) -> tuple[Column, ...]:
-    """Read all that is left as columns. Raises InvalidInputError."""
+    """Read the rest of a text as columns. Raises InvalidInputError."""
     return tuple(read_column(item) for item in cursor.items())
 
 
 def read_column(cursor: Cursor) -> Column:
-    """Read one column, which ends the text. Raises InvalidInputError naming what is unknown."""
+    """Read the rest of a text as one column. Raises InvalidInputError naming an unknown clause."""
     path = cursor.name()
     cursor.takes(":")
     kind = cursor.until(*_ENDS, *_OTHERS)

@@ -16,11 +16,10 @@ from iceberg_spark.spec.quoted_name import quoted
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """A table to be made. `query` is the text behind AS, None without one.
+    """A table to create. `query` is the text after AS, None without one.
 
-    `creates` is false for REPLACE TABLE, which needs one that is there; `replaces` is true for it
-    and for CREATE OR REPLACE. The option `path` is another word
-    for `location`.
+    `creates` is false for REPLACE TABLE, which needs an existing table. `replaces` is true for it
+    and for CREATE OR REPLACE. The option `path` is another word for `location`.
     """
 
     table: tuple[str, ...]
@@ -40,7 +39,7 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """A table to be dropped, with its files where `purge` says so."""
+    """A table to drop, with its files if `purge` is true."""
 
     table: tuple[str, ...]
     if_exists: bool = False
@@ -48,7 +47,7 @@ class DropTable:
 
 
 def read_create_table(cursor: Cursor) -> CreateTable:
-    """Read a statement from CREATE or REPLACE on. Raises InvalidInputError."""
+    """Read a statement that begins with CREATE or REPLACE. Raises InvalidInputError."""
     creates = cursor.takes("CREATE")
     is_external = creates and cursor.takes("EXTERNAL")
     replaces = cursor.takes("OR", "REPLACE") if creates else cursor.takes("REPLACE")
@@ -86,7 +85,7 @@ def read_create_table(cursor: Cursor) -> CreateTable:
 
 
 def read_drop_table(cursor: Cursor) -> DropTable:
-    """Read a statement from DROP on. Raises InvalidInputError."""
+    """Read a statement that begins with DROP. Raises InvalidInputError."""
     cursor.needs("DROP", "TABLE")
     if_exists = cursor.takes("IF", "EXISTS")
     table = cursor.name()
@@ -101,7 +100,7 @@ def _query_begins(cursor: Cursor) -> bool:
 
 @dataclass(slots=True)
 class _Clauses:
-    """The clauses behind a table's columns, which come in any order, each once."""
+    """The clauses after the columns of a table: in any order, each at most once."""
 
     columns: list[Column] = field(default_factory=list)
     partition_by: list[str] = field(default_factory=list)
@@ -145,7 +144,7 @@ class _Clauses:
         return cursor.takes(*words)
 
     def _partition(self, item: Cursor) -> None:
-        """Take a transform, or a column with its type as in Hive, which the table then has too."""
+        """Read a transform, or a column with its type, which Hive adds to the table's columns."""
         probe = item.fresh()
         name = probe.name()
         if probe.at_end or probe.sees_open():
@@ -156,7 +155,7 @@ class _Clauses:
 
 
 def _buckets(cursor: Cursor) -> str:
-    """Read `(column) INTO n BUCKETS`, which partitions by a transform as in Java.
+    """Read `(column) INTO n BUCKETS`, which is a bucket transform, as in Java.
 
     Raises InvalidInputError for several columns and for SORTED BY.
     """

@@ -1,4 +1,4 @@
-"""The CTEs before a statement, given to the subqueries of its conditions and values."""
+"""The CTEs of a statement, copied into the subqueries of its conditions and values."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _QUERIES = ("SELECT", "FROM", "VALUES", "TABLE")
 def with_ctes(text: str, with_clause: str, dialect: Dialect) -> str:
     """Return an expression whose outermost subqueries begin with a WITH clause.
 
-    A verb's condition goes to Spark alone, where the statement's CTEs would not be known. A
-    subquery's own CTEs come behind them. Raises InvalidInputError.
+    Spark gets the condition of a command without its statement, so it would not know the CTEs. A
+    subquery's own CTEs follow. Raises InvalidInputError.
     """
     if not with_clause:
         return text

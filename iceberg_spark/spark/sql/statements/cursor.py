@@ -1,4 +1,4 @@
-"""A statement's text as tokens, read from left to right; expressions are taken as they stand."""
+"""The tokens of a statement, read from left to right; expressions are returned as written."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _WORDS = {word: kind for word, kind in Spark4.Tokenizer.KEYWORDS.items() if " " 
 
 
 class _Statements(Spark4):
-    """Spark's words one by one; no statement is swallowed as one opaque command."""
+    """Spark's keywords as single tokens. sqlglot reads some statements as one opaque command."""
 
     class Tokenizer(Spark4.Tokenizer):
-        """How statements are cut."""
+        """How statements are tokenized."""
 
         COMMANDS: ClassVar[set[TokenType]] = set()
         KEYWORDS: ClassVar[dict[str, TokenType]] = _WORDS
@@ -41,7 +41,7 @@ class _StatementsNames(Spark4Names):
     """The same with names in double quotes."""
 
     class Tokenizer(Spark4Names.Tokenizer):
-        """How statements are cut."""
+        """How statements are tokenized."""
 
         COMMANDS: ClassVar[set[TokenType]] = set()
         KEYWORDS: ClassVar[dict[str, TokenType]] = _WORDS
@@ -68,7 +68,7 @@ def script_tokens(text: str, dialect: Dialect = SPARK) -> list[Token]:
         tokens = list(tokenize(text, grammar))
     except SqlglotError as cause:
         raise UnreadableTextError(_unclosed(text, grammar)) from cause
-    # `5L` comes as three tokens of one place, a cast to a long: the first stands for all.
+    # `5L` becomes three tokens at one position, a cast to a long: only the first counts.
     tokens = [
         token
         for before, token in zip([None, *tokens], tokens, strict=False)
@@ -102,7 +102,7 @@ def split_statements(text: str, dialect: Dialect = SPARK) -> list[str]:
 
 
 def _unclosed(text: str, grammar: type[Spark4]) -> str:
-    """Return what is wrong with a text that can't be cut: the last thing opened, never closed."""
+    """Return why a text cannot be tokenized: the last quote or comment that is never closed."""
     opened = [match.start() for match in _OPENS.finditer(text)]
     for start in reversed(opened[-_TRIED:]):
         try:
@@ -116,15 +116,15 @@ def _unclosed(text: str, grammar: type[Spark4]) -> str:
 
 
 def place_in(text: str, position: int) -> str:
-    """Return line and column, from 1 on, of a position in a text."""
+    """Return line and column, counted from 1, of a position in a text."""
     before = text[:position]
     return f"Line {before.count(chr(10)) + 1}, column {position - before.rfind(chr(10))}"
 
 
 class Cursor:
-    """A place in a statement. Methods move on past what they return.
+    """A position in a statement. Methods that read move it past what they return.
 
-    Raises InvalidInputError with line and column for what can't be read.
+    Raises InvalidInputError with line and column if the text is not as expected.
     """
 
     __slots__ = ("_dialect", "_index", "_tokens", "text")
@@ -140,30 +140,30 @@ class Cursor:
 
     @property
     def dialect(self) -> Dialect:
-        """How the text is read."""
+        """How the session reads the text."""
         return self._dialect
 
     @property
     def at_end(self) -> bool:
-        """Whether everything is read."""
+        """Whether all tokens have been read."""
         return self._index >= len(self._tokens)
 
     @property
     def position(self) -> int:
-        """Where the next token begins in the text; its length at the end."""
+        """Start of the next token in the text; the length of the text at the end."""
         return len(self.text) if self.at_end else int(self._tokens[self._index].start)
 
     @property
     def end(self) -> int:
-        """Where the last token read ends in the text."""
+        """End of the last token that was read."""
         return 0 if self._index == 0 else self._tokens[self._index - 1].end + 1
 
     def sees(self, *words: str) -> bool:
-        """Return whether these words come next; nothing is read."""
+        """Return whether these words come next, without reading them."""
         return all(self._is_word(self._index + offset, word) for offset, word in enumerate(words))
 
     def takes(self, *words: str) -> bool:
-        """Read these words if they come next."""
+        """Read these words if they come next, and return whether they did."""
         is_next = self.sees(*words)
         if is_next:
             self._index += len(words)
@@ -180,7 +180,7 @@ class Cursor:
                 raise self.error(f"{word} is needed")
 
     def sees_string(self) -> bool:
-        """Return whether a text in quotes comes next."""
+        """Return whether a string literal comes next."""
         return any(self._is(self._index, kind) for kind in _TEXTS)
 
     def sees_open(self) -> bool:
@@ -188,13 +188,13 @@ class Cursor:
         return self._is(self._index, TokenType.L_PAREN)
 
     def string(self) -> str:
-        """Read a text in quotes, as the session reads it. Raises InvalidInputError."""
+        """Read the value of a string literal. Raises InvalidInputError."""
         if not self.sees_string():
             raise self.error("a text in quotes is needed")
         return string_value(self._text(self._taken()), raw_texts=self._dialect.raw_texts)
 
     def integer(self) -> int:
-        """Read a whole number, with an `L` behind it or not. Raises InvalidInputError."""
+        """Read an integer, with or without the suffix `L`. Raises InvalidInputError."""
         negative = self.takes("-")
         if self.at_end:
             raise self.error("a whole number is needed")
@@ -207,19 +207,19 @@ class Cursor:
         return -int(digits) if negative else int(digits)
 
     def word(self) -> str:
-        """Read whatever comes next, as it is written."""
+        """Read the next token, and return it as written."""
         token = self._taken()
         return self._text(token)
 
     def identifier(self) -> str:
-        """Read one name, in backticks or not. Raises InvalidInputError."""
+        """Read one name, with or without backticks. Raises InvalidInputError."""
         if self.at_end or not self._may_be_name(self._tokens[self._index]):
             raise self.error("a name is needed")
         token = self._taken()
         if token.token_type is TokenType.IDENTIFIER:
             return token.text
         while self._goes_on():
-            self._taken()  # a name like 1a or a2024 may be cut into two
+            self._taken()  # a name such as 1a or a2024 may be two tokens
         return self.text[token.start : self.end]
 
     def name(self) -> tuple[str, ...]:
@@ -237,7 +237,7 @@ class Cursor:
         return tuple(names)
 
     def brackets(self) -> Cursor:
-        """Read what stands in brackets, and return a cursor over it. Raises InvalidInputError."""
+        """Read brackets, and return a cursor over their content. Raises InvalidInputError."""
         if not self.sees_open():
             raise self.error("'(' is needed")
         first = self._index + 1
@@ -245,11 +245,11 @@ class Cursor:
         return self._over(first, self._index - 1)
 
     def fresh(self) -> Cursor:
-        """Return another cursor at this place."""
+        """Return another cursor at the same position."""
         return self._over(self._index, len(self._tokens))
 
     def items(self) -> list[Cursor]:
-        """Read all that is left, cut at the commas that stand in no brackets."""
+        """Read the rest, split at commas outside brackets."""
         items = []
         while not self.at_end:
             items.append(self._piece(lambda cursor: cursor.sees(",")))
@@ -260,7 +260,7 @@ class Cursor:
     def until(self, *stops: tuple[str, ...]) -> str:
         """Read up to the first of these word sequences outside brackets; return the text.
 
-        Raises InvalidInputError where nothing stands before it.
+        Raises InvalidInputError if the text is empty.
         """
         return self.before(*stops).needed()
 
@@ -269,7 +269,7 @@ class Cursor:
         return self._piece(lambda cursor: any(cursor.sees(*words) for words in stops))
 
     def clauses(self, *heads: tuple[str, ...]) -> list[Cursor]:
-        """Read all that is left, cut before each of these word sequences outside brackets."""
+        """Read the rest, split before each of these word sequences outside brackets."""
         clauses = []
         while not self.at_end:
             first = self._index
@@ -281,29 +281,29 @@ class Cursor:
     def term(self, *stops: tuple[str, ...]) -> str:
         """Read as `until` does, and return the text with a blank for each comment in it.
 
-        Raises InvalidInputError where nothing stands before the stop.
+        Raises InvalidInputError if the text is empty.
         """
         piece = self.before(*stops)
         piece.needed()
         return piece._without_comments()
 
     def rest(self) -> str:
-        """Read all that is left; return its text. Raises InvalidInputError if there is nothing."""
+        """Read the rest; return its text. Raises InvalidInputError if it is empty."""
         return self.until()
 
     def needed(self) -> str:
-        """Return the text of all that is left, which must be something; nothing is moved."""
+        """Return the text of the rest without reading it. Raises InvalidInputError without one."""
         if self.at_end:
             raise self.error("something is needed")
         return self.text[self.position : self._tokens[-1].end + 1]
 
     def done(self) -> None:
-        """Check that all is read. Raises InvalidInputError naming what is left."""
+        """Raise InvalidInputError, which names the next token, unless all tokens have been read."""
         if not self.at_end:
             raise self.error("the statement should end")
 
     def error(self, needed: str) -> UnreadableTextError:
-        """Return an error at this place: what would be needed here, and what is there."""
+        """Return an error about the next token, which names what is needed instead."""
         if self.at_end:
             shown = "after the end" if not self._tokens else "at the end"
             where = place_in(self.text, len(self.text))
@@ -313,7 +313,7 @@ class Cursor:
         )
 
     def fault(self, message: str) -> InvalidInputError:
-        """Return an error about what was read last."""
+        """Return an error about the last token that was read."""
         last = self._tokens[self._index - 1].start if self._index else self.position
         return InvalidInputError(f"{place_in(self.text, last)}: {message}")
 
@@ -359,7 +359,7 @@ class Cursor:
         return any(self._is_word(self._index - 1, word) for word in ("ARRAY", "MAP", "STRUCT"))
 
     def _past_angles(self, start: int) -> int:
-        """Return where a type's angle bracket ends; the place behind it if it never does."""
+        """Return the index after a type's closing angle bracket, after the first one without it."""
         depth = 0
         for index in range(start, len(self._tokens)):
             text = self._text(self._tokens[index])
@@ -369,7 +369,7 @@ class Cursor:
         return start + 1
 
     def _past_case(self, start: int) -> int:
-        """Return where a CASE that begins here ends; the place behind its word if it never does."""
+        """Return the index after the END of a CASE; after the word CASE without it."""
         depth = 0
         for index in range(start, len(self._tokens)):
             if not self._is_field(index):
@@ -385,7 +385,7 @@ class Cursor:
         return token.token_type not in _QUOTED and token.text.upper() == word
 
     def _is_field(self, index: int) -> bool:
-        """Return whether a token stands behind a dot: a name, whatever word it is."""
+        """Return whether a token follows a dot: then it is a name, even if it is a keyword."""
         return index > 0 and self._is(index - 1, TokenType.DOT)
 
     def _goes_with_what_is_before(self) -> bool:
@@ -403,7 +403,7 @@ class Cursor:
         return self._tokens[self._index - 1]
 
     def _goes_on(self) -> bool:
-        """Return whether the next token is the rest of the word that the last one begins."""
+        """Return whether the next token continues the word that the last one begins."""
         if self._index >= len(self._tokens) or self._tokens[self._index].start != self.end:
             return False
         token = self._tokens[self._index]

@@ -29,7 +29,7 @@ class ShowTables:
 
 @dataclass(frozen=True, slots=True)
 class ShowTablesExtended:
-    """The tables of a namespace that match a pattern, each with a text about it."""
+    """The tables of a namespace that match a pattern, each with a description."""
 
     namespace: Name
     pattern: str
@@ -45,14 +45,14 @@ class ShowNamespaces:
 
 @dataclass(frozen=True, slots=True)
 class ShowCatalogs:
-    """The catalogs of Spark and ours."""
+    """The catalogs of Spark and Iceberg."""
 
     pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShowCreateTable:
-    """The statement that would make a table."""
+    """The statement that creates a table."""
 
     table: Name
 
@@ -67,7 +67,7 @@ class ShowProperties:
 
 @dataclass(frozen=True, slots=True)
 class ShowColumns:
-    """The names of a table's columns; `namespace` is what is said of it beside its own name."""
+    """The names of a table's columns; `namespace` is the one of IN or FROM after the table."""
 
     table: Name
     namespace: Name = ()
@@ -75,7 +75,7 @@ class ShowColumns:
 
 @dataclass(frozen=True, slots=True)
 class ShowPartitions:
-    """A table's partitions; `partition` are those values of PARTITION, as they are written."""
+    """A table's partitions; `partition` are the values of PARTITION, as written."""
 
     table: Name
     partition: tuple[tuple[str, str | None], ...] = ()
@@ -83,7 +83,7 @@ class ShowPartitions:
 
 @dataclass(frozen=True, slots=True)
 class DescribeTable:
-    """A table's columns and partitioning; `extended` says more, `column` is one column."""
+    """A table's columns and partitioning; `extended` adds details, `column` is a single column."""
 
     table: Name
     extended: bool = False
@@ -100,7 +100,7 @@ class DescribeNamespace:
 
 @dataclass(frozen=True, slots=True)
 class CommentOn:
-    """A comment of a table or namespace; None takes it away."""
+    """A comment on a table or namespace; None removes it."""
 
     kind: str
     name: Name
@@ -109,19 +109,19 @@ class CommentOn:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The catalog and namespace that names without them are of."""
+    """The catalog and namespace of unqualified names."""
 
     name: Name
 
 
 @dataclass(frozen=True, slots=True)
 class ShowCurrentNamespace:
-    """What USE chose."""
+    """The catalog and namespace that USE chose."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshTable:
-    """Nothing to be done: each query asks for the newest version."""
+    """Has no effect: each query loads the newest version."""
 
     table: Name
 
@@ -145,7 +145,7 @@ Listing: TypeAlias = (
 
 
 def read_show(cursor: Cursor) -> Listing | None:
-    """Read a statement from SHOW on; None for what is Spark's alone.
+    """Read a statement that begins with SHOW; None if it is for Spark.
 
     Raises InvalidInputError.
     """
@@ -182,13 +182,13 @@ def _read_show_of_table(cursor: Cursor) -> Listing | None:
 
 
 def read_show_catalogs(cursor: Cursor) -> ShowCatalogs | None:
-    """Read SHOW CATALOGS, None for another statement: it is about none of ours in particular."""
+    """Read SHOW CATALOGS, which names no Iceberg catalog; None for another statement."""
     probe = cursor.fresh()
     return ShowCatalogs(_pattern(probe)) if probe.takes("SHOW", "CATALOGS") else None
 
 
 def read_describe(cursor: Cursor) -> Listing | None:
-    """Read a statement from DESCRIBE or DESC on; None for queries and functions."""
+    """Read a statement that begins with DESCRIBE or DESC; None for queries and functions."""
     cursor.takes_one_of("DESCRIBE", "DESC")
     if cursor.takes_one_of(*KINDS) is not None:
         extended = cursor.takes("EXTENDED")
@@ -204,7 +204,7 @@ def read_describe(cursor: Cursor) -> Listing | None:
 
 
 def read_refresh(cursor: Cursor) -> RefreshTable:
-    """Read a statement from REFRESH on. Raises InvalidInputError."""
+    """Read a statement that begins with REFRESH. Raises InvalidInputError."""
     cursor.needs("REFRESH", "TABLE")
     name = cursor.name()
     cursor.done()
@@ -212,7 +212,7 @@ def read_refresh(cursor: Cursor) -> RefreshTable:
 
 
 def read_comment(cursor: Cursor) -> CommentOn:
-    """Read a statement from COMMENT on. Raises InvalidInputError."""
+    """Read a statement that begins with COMMENT. Raises InvalidInputError."""
     cursor.needs("COMMENT", "ON")
     kind = cursor.takes_one_of("TABLE", *KINDS)
     if kind is None:
@@ -225,7 +225,7 @@ def read_comment(cursor: Cursor) -> CommentOn:
 
 
 def read_use(cursor: Cursor) -> Use:
-    """Read a statement from USE, or SET CATALOG, on. Raises InvalidInputError."""
+    """Read a statement that begins with USE, or SET CATALOG. Raises InvalidInputError."""
     if cursor.takes("SET", "CATALOG"):
         catalog = cursor.string() if cursor.sees_string() else cursor.identifier()
         cursor.done()
@@ -251,9 +251,9 @@ def _tables_extended(cursor: Cursor) -> ShowTablesExtended:
 
 
 def _columns(cursor: Cursor) -> ShowColumns:
-    """Read a table and its namespace, which completes a name of one part and is kept beside others.
+    """Read a table and its namespace, which qualifies a name of one part.
 
-    As in Spark (AstBuilder.visitShowColumns).
+    For longer names it is returned separately, as in Spark (AstBuilder.visitShowColumns).
     """
     _in(cursor)
     table = cursor.name()

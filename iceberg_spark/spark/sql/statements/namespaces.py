@@ -1,4 +1,4 @@
-"""Statements about namespaces, which may be called databases and schemas too."""
+"""Statements about namespaces, which SQL also calls databases and schemas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KINDS = ("NAMESPACE", "DATABASE", "SCHEMA")
 
 @dataclass(frozen=True, slots=True)
 class CreateNamespace:
-    """A namespace to be made."""
+    """A namespace to create."""
 
     name: tuple[str, ...]
     properties: dict[str, str] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class CreateNamespace:
 
 @dataclass(frozen=True, slots=True)
 class DropNamespace:
-    """A namespace to be dropped; with `cascade` what is in it first."""
+    """A namespace to drop; with `cascade` including its tables, views and namespaces."""
 
     name: tuple[str, ...]
     if_exists: bool = False
@@ -30,7 +30,7 @@ class DropNamespace:
 
 @dataclass(frozen=True, slots=True)
 class AlterNamespace:
-    """Properties that a namespace gets and loses."""
+    """Properties of a namespace to set and to remove."""
 
     name: tuple[str, ...]
     updates: dict[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ def sees_namespace(cursor: Cursor, verb: str) -> bool:
 
 
 def read_create_namespace(cursor: Cursor) -> CreateNamespace:
-    """Read a statement from CREATE on. Raises InvalidInputError."""
+    """Read a statement that begins with CREATE. Raises InvalidInputError."""
     _head(cursor, "CREATE")
     if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
     name = cursor.name()
@@ -61,7 +61,7 @@ def read_create_namespace(cursor: Cursor) -> CreateNamespace:
 
 
 def read_drop_namespace(cursor: Cursor) -> DropNamespace:
-    """Read a statement from DROP on. Raises InvalidInputError."""
+    """Read a statement that begins with DROP. Raises InvalidInputError."""
     _head(cursor, "DROP")
     if_exists = cursor.takes("IF", "EXISTS")
     name = cursor.name()
@@ -71,7 +71,7 @@ def read_drop_namespace(cursor: Cursor) -> DropNamespace:
 
 
 def read_alter_namespace(cursor: Cursor) -> AlterNamespace:
-    """Read a statement from ALTER on. Raises InvalidInputError."""
+    """Read a statement that begins with ALTER. Raises InvalidInputError."""
     _head(cursor, "ALTER")
     name = cursor.name()
     if cursor.takes("SET", "LOCATION"):

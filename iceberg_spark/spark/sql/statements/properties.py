@@ -17,23 +17,23 @@ _SPARKS = {
     "table_type": "the catalog knows it",
     "collation": "Iceberg's tables have none",
 }
-"""What Spark refuses in TBLPROPERTIES (AstBuilder.cleanTableProperties)."""
+"""Keys that Spark refuses in TBLPROPERTIES (AstBuilder.cleanTableProperties)."""
 _INTEGER = re.compile("-?(?:0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """The value of an option: its text, or an expression that the session is to work out."""
+    """The value of an option: a string, or the text of an expression for Spark to evaluate."""
 
     text: str
     is_expression: bool = False
 
 
 def read_properties(cursor: Cursor, bare: Callable[[str], str] | None = None) -> dict[str, str]:
-    """Read keys and values in brackets; values that are no texts as they are written, TRUE as true.
+    """Read keys and values in brackets. Values without quotes stay as written, but TRUE is true.
 
-    `bare` says what the latter mean otherwise. Raises InvalidInputError, also for a key that is
-    there twice.
+    `bare` converts values without quotes instead. Raises InvalidInputError, also for a key that
+    occurs twice.
     """
     properties: dict[str, str] = {}
     for item in cursor.brackets().items():
@@ -48,16 +48,16 @@ def read_properties(cursor: Cursor, bare: Callable[[str], str] | None = None) ->
 
 
 def read_table_properties(cursor: Cursor) -> dict[str, str]:
-    """Read a table's properties in brackets. Raises InvalidInputError, also for Spark's own."""
+    """Read a table's properties in brackets. Raises InvalidInputError, also for keys of Spark."""
     properties = read_properties(cursor)
     _refuse_sparks(cursor, properties)
     return properties
 
 
 def read_table_options(cursor: Cursor) -> dict[str, Option]:
-    """Read a table's options in brackets; of a key that is there twice the last, as in Spark.
+    """Read a table's options in brackets; the last value of a key counts, as in Spark.
 
-    Raises InvalidInputError, also for a key without a value and for Spark's own.
+    Raises InvalidInputError, also for a key without a value and for Spark's own keys.
     """
     inner = cursor.brackets()
     if inner.at_end:
@@ -85,7 +85,7 @@ def _option(item: Cursor) -> Option:
 
 
 def read_table_keys(cursor: Cursor) -> tuple[str, ...]:
-    """Read keys of a table's properties in brackets; raises as `read_table_properties`."""
+    """Read the keys of a table's properties in brackets. Raises as `read_table_properties`."""
     keys = read_keys(cursor)
     _refuse_sparks(cursor, keys)
     return keys
@@ -107,7 +107,7 @@ def read_keys(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _bare(value: str) -> str:
-    """Return a value without quotes as Spark keeps it: booleans in lower case."""
+    """Return a value without quotes as Spark stores it: booleans in lower case."""
     return value.lower() if value.lower() in ("true", "false") else value
 
 

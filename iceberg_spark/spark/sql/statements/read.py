@@ -1,4 +1,4 @@
-"""A text of SQL as a statement that we know, or as a query, or as what is Spark's alone."""
+"""The statement of a SQL text: a supported one, a query, or any other, which is Spark's."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ from iceberg_spark.spark.sql.statements.views import (
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query, as it was written, without a semicolon."""
+    """A query as written, without a semicolon."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """A query that is explained or described; `head` is what stands before it."""
+    """A query to explain or describe; `head` is the text before it."""
 
     head: str
     query: str
@@ -77,7 +77,7 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class TemporaryView:
-    """A view of the session, or of the application, of a query's rows as they are now."""
+    """A temporary view of the session, or of the application, over a query's current rows."""
 
     name: str
     query: str
@@ -88,7 +88,7 @@ class TemporaryView:
 
 @dataclass(frozen=True, slots=True)
 class CachedView:
-    """A view of the session whose rows Spark keeps; `head` and `options` stand around its name."""
+    """A temporary view that Spark caches; `head` and `options` are before and after its name."""
 
     head: str
     name: str
@@ -98,7 +98,7 @@ class CachedView:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A statement that is about none of our tables; `words` are its first."""
+    """A statement that is not about an Iceberg table; `words` are its first."""
 
     text: str
     words: str
@@ -107,7 +107,7 @@ class Other:
 NamespaceListing: TypeAlias = (
     ShowTables | ShowTablesExtended | ShowViews | ShowFunctions | ShowProcedures
 )
-"""Statements that list what a namespace has."""
+"""Statements that list the contents of a namespace."""
 Command: TypeAlias = (
     CreateTable
     | DropTable
@@ -145,7 +145,7 @@ QUERY_WORDS = ("SELECT", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
 
 
 def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
-    """Return the statement of a text. Raises InvalidInputError with line and column."""
+    """Parse a statement. Raises InvalidInputError with line and column."""
     cursor = Cursor(text, tokens_of(text, dialect), dialect)
     if cursor.at_end:
         raise cursor.error("a statement is needed")
@@ -164,7 +164,7 @@ def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
 
 
 def read_explained(text: str, dialect: Dialect = SPARK) -> Explain:
-    """Return the statement behind EXPLAIN, and its mode or nothing as `head`.
+    """Return the statement after EXPLAIN; `head` is the mode, or empty.
 
     Raises InvalidInputError.
     """
@@ -221,14 +221,14 @@ def _listing(cursor: Cursor) -> Command | None:
 
 
 def _behind_with(cursor: Cursor) -> Statement:
-    """Tell the query from a change of rows with CTEs before it.
+    """Read a statement with CTEs: a query, or a change of rows.
 
-    Its verb stands right behind the CTEs: a query may have a column called `delete`.
+    The verb follows the CTEs directly, since a query may have a column called `delete`.
     """
     probe, start = cursor.fresh(), cursor.position
     try:
         _past_ctes(probe)
-    except InvalidInputError:  # Spark says what is wrong with it
+    except InvalidInputError:  # Spark raises the error
         return Query(cursor.rest())
     with_clause = cursor.text[start : probe.end]
     for verb, read in _BEHIND_WITH.items():
@@ -242,9 +242,9 @@ def _behind_with(cursor: Cursor) -> Statement:
 
 
 def _past_ctes(cursor: Cursor) -> None:
-    """Read WITH and what it names: `name [(columns)] [MAX RECURSION LEVEL n] [AS] (query)`.
+    """Read WITH and its CTEs: `name [(columns)] [MAX RECURSION LEVEL n] [AS] (query)`.
 
-    A query in brackets behind them is read with them: no statement but a query has one there.
+    Also reads a query in brackets after them, which no other statement has there.
     """
     cursor.needs("WITH")
     cursor.takes("RECURSIVE")
@@ -293,7 +293,7 @@ def _temporary_view(cursor: Cursor) -> TemporaryView | None:
 
 
 def _names_source(cursor: Cursor) -> bool:
-    """Return whether a view's columns, with types or not, and USING come next."""
+    """Return whether a view's columns, with or without types, and USING come next."""
     if cursor.sees_open():
         cursor.brackets()
     return cursor.sees("USING")

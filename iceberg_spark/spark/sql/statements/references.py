@@ -12,7 +12,7 @@ _KINDS = ("BRANCH", "TAG")
 
 @dataclass(frozen=True, slots=True)
 class RefChange:
-    """A branch or tag to be made, replaced (`replaces`), both, or dropped.
+    """A branch or tag to create, to replace (`replaces`), to create or replace, or to drop.
 
     Ages are in ms. `snapshot_id` None is the newest snapshot (or the ref's own, if it stays).
     """
@@ -37,7 +37,7 @@ def sees_ref(cursor: Cursor) -> bool:
 
 
 def read_ref_change(cursor: Cursor) -> RefChange:
-    """Read from CREATE, REPLACE or DROP on (Java: IcebergSqlExtensions.g4).
+    """Read a clause that begins with CREATE, REPLACE or DROP (Java: IcebergSqlExtensions.g4).
 
     Raises InvalidInputError.
     """

@@ -20,7 +20,7 @@ class ShowProcedures:
 
 @dataclass(frozen=True, slots=True)
 class ShowFunctions:
-    """The functions of a namespace, Spark's own (`system`) among them unless `scope` is user."""
+    """The functions of a namespace; Spark's own (`system`) too unless `scope` is user."""
 
     namespace: Name
     scope: Scope = "all"
@@ -28,7 +28,7 @@ class ShowFunctions:
 
 
 def read_show_procedures(cursor: Cursor) -> ShowProcedures:
-    """Read a statement from behind SHOW PROCEDURES on. Raises InvalidInputError."""
+    """Read the rest of a statement after SHOW PROCEDURES. Raises InvalidInputError."""
     is_given = cursor.takes_one_of("IN", "FROM") is not None
     namespace = cursor.name() if is_given else ()
     cursor.done()
@@ -36,9 +36,9 @@ def read_show_procedures(cursor: Cursor) -> ShowProcedures:
 
 
 def read_show_functions(cursor: Cursor) -> ShowFunctions | None:
-    """Read a statement from behind SHOW on; None for one that names no namespace.
+    """Read the rest of a statement after SHOW; None if it names no namespace.
 
-    The namespace is that of IN, or what stands before the name of one function. Raises
+    The namespace follows IN, or is the qualifier of the name of one function. Raises
     InvalidInputError.
     """
     scopes: dict[str, Scope] = {"USER": "user", "SYSTEM": "system", "ALL": "all"}

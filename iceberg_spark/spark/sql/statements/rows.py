@@ -17,12 +17,14 @@ Name: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Rows of a query put into a table.
+    """Rows of a query to insert into a table.
 
-    `overwrites` replaces partitions, or what `replace_where` says. `partition` has the columns of
-    PARTITION (...) with their values as written, None where the query gives the value. `options`
-    are those of the write. `ctes` is the WITH clause that `query` begins with and that stood before
-    INSERT. `head` is the text before the query, of inserts behind FROM.
+    - `overwrites`: replaces partitions, or the rows of `replace_where`.
+    - `partition`: the columns of PARTITION (...) with their values as written, None if the query
+      provides the value.
+    - `options`: the options of the write.
+    - `ctes`: the WITH clause before INSERT, with which `query` begins.
+    - `head`: the text before the query, for inserts after FROM.
     """
 
     table: Name
@@ -47,14 +49,14 @@ class MultiInsert:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """All rows taken out of a table."""
+    """A table whose rows are all removed."""
 
     table: Name
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Rows taken out; `condition` "true" is all of them."""
+    """Rows to delete; the condition "true" selects all of them."""
 
     table: Name
     alias: str | None
@@ -63,7 +65,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Columns of rows set to values."""
+    """Columns of rows to set to values."""
 
     table: Name
     alias: str | None
@@ -84,9 +86,9 @@ class WhenClause:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A MERGE. `source` is what may stand behind FROM, its CTEs with it.
+    """A MERGE. `source` is a relation as after FROM, with its CTEs.
 
-    `source_name` is the source's whole name where it has no alias.
+    `source_name` is the source's full name if it has no alias.
     """
 
     table: Name
@@ -103,7 +105,7 @@ Change: TypeAlias = Insert | Truncate | Delete | Update | Merge
 
 
 def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
-    """Read a statement from INSERT on; `with_clause` stood before it. Raises InvalidInputError."""
+    """Read a statement that begins with INSERT, after `with_clause`. Raises InvalidInputError."""
     cursor.needs("INSERT")
     evolves = cursor.takes("WITH", "SCHEMA", "EVOLUTION")
     overwrites = cursor.takes_one_of("INTO", "OVERWRITE") == "OVERWRITE"
@@ -125,7 +127,7 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
     if by_name and columns:
         raise cursor.fault("INSERT takes a list of columns or BY NAME, not both")
     query = cursor.rest()
-    if with_clause and _BEGINS_WITH.match(query):  # its own CTEs hide those before
+    if with_clause and _BEGINS_WITH.match(query):  # its own CTEs hide those of the statement
         query = f"SELECT * FROM ({query})"  # noqa: S608 (the user's own text)
     if with_clause:
         query = f"{with_clause} {query}"
@@ -146,7 +148,7 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
 def read_multi_insert(cursor: Cursor, with_clause: str = "") -> MultiInsert | None:
     """Read `FROM t INSERT INTO u SELECT ... INSERT INTO v SELECT ...`; None for a query.
 
-    `with_clause` stood before it. Raises InvalidInputError.
+    `with_clause` preceded it. Raises InvalidInputError.
     """
     start = cursor.position
     cursor.needs("FROM")
@@ -166,7 +168,7 @@ def read_multi_insert(cursor: Cursor, with_clause: str = "") -> MultiInsert | No
 
 
 def _options(cursor: Cursor) -> dict[str, str]:
-    """Read `WITH (...)`, which are options of the write; `WITH a AS (...)` begins a query."""
+    """Read `WITH (...)`, the options of the write; `WITH a AS (...)` begins a query."""
     ahead = cursor.fresh()
     if not (ahead.takes("WITH") and ahead.sees_open()):
         return {}
@@ -177,10 +179,10 @@ def _options(cursor: Cursor) -> dict[str, str]:
 def partition_values(
     cursor: Cursor, *, literals: bool = False
 ) -> tuple[tuple[str, str | None], ...]:
-    """Read what stands in brackets behind PARTITION: names and values as written.
+    """Read the brackets after PARTITION: names, and values as written.
 
-    A name without a value has None. Where rows go by them values must be `literals`, as in Spark.
-    Raises InvalidInputError.
+    The value of a name without one is None. If the values select a partition to write, they must
+    be `literals`, as in Spark. Raises InvalidInputError.
     """
     values = []
     for item in cursor.brackets().items():
@@ -192,7 +194,7 @@ def partition_values(
 
 
 def _constant(item: Cursor) -> str:
-    """Read a value as Spark's grammar has it there; `2024-01-01` would be 2022 otherwise.
+    """Read a literal as Spark's grammar defines it there; `2024-01-01` would be 2022 otherwise.
 
     Raises InvalidInputError for an expression.
     """
@@ -211,7 +213,7 @@ def _constant(item: Cursor) -> str:
 
 
 def read_truncate(cursor: Cursor) -> Truncate:
-    """Read a statement from TRUNCATE on. Raises InvalidInputError."""
+    """Read a statement that begins with TRUNCATE. Raises InvalidInputError."""
     cursor.needs("TRUNCATE", "TABLE")
     table = cursor.name()
     cursor.done()
@@ -219,7 +221,7 @@ def read_truncate(cursor: Cursor) -> Truncate:
 
 
 def read_delete(cursor: Cursor, with_clause: str = "") -> Delete:
-    """Read a statement from DELETE on; `with_clause` stood before it. Raises InvalidInputError."""
+    """Read a statement that begins with DELETE, after `with_clause`. Raises InvalidInputError."""
     cursor.needs("DELETE", "FROM")
     table = cursor.name()
     alias = _alias(cursor, "WHERE")
@@ -229,7 +231,7 @@ def read_delete(cursor: Cursor, with_clause: str = "") -> Delete:
 
 
 def read_update(cursor: Cursor, with_clause: str = "") -> Update:
-    """Read a statement from UPDATE on; `with_clause` stood before it. Raises InvalidInputError."""
+    """Read a statement that begins with UPDATE, after `with_clause`. Raises InvalidInputError."""
     cursor.needs("UPDATE")
     table = cursor.name()
     alias = _alias(cursor, "SET")
@@ -246,7 +248,7 @@ def read_update(cursor: Cursor, with_clause: str = "") -> Update:
 
 
 def read_merge(cursor: Cursor, with_clause: str = "") -> Merge:
-    """Read a statement from MERGE on. Raises InvalidInputError."""
+    """Read a statement that begins with MERGE. Raises InvalidInputError."""
     cursor.needs("MERGE")
     evolves = cursor.takes("WITH", "SCHEMA", "EVOLUTION")
     cursor.needs("INTO")
@@ -259,7 +261,7 @@ def read_merge(cursor: Cursor, with_clause: str = "") -> Merge:
         cursor.brackets()
     else:
         name = cursor.name()
-        if cursor.sees_open():  # a function that makes a table
+        if cursor.sees_open():  # a table-valued function
             cursor.brackets()
     source = cursor.text[start : cursor.end]
     source_alias = _alias(cursor, "ON")
@@ -296,7 +298,7 @@ _SELECTS = re.compile(r"(SELECT|MAP|REDUCE)\b", re.IGNORECASE)
 _QUERY_BEGINS = (("SELECT",), ("WITH",), ("VALUES",), ("TABLE",), ("FROM",))
 _BEGINS_WITH = re.compile(r"WITH\b", re.IGNORECASE)
 _NAMELESS = "__iceberg_spark_source"
-"""What a query that nobody has named is called where it is the source of a merge."""
+"""The alias of a query without one that is the source of a merge."""
 _WHEN_ENDS = (("WHEN",),)
 
 

@@ -1,4 +1,4 @@
-"""EXECUTE IMMEDIATE and SET VARIABLE: what may hold a statement or a query about tables of ours."""
+"""EXECUTE IMMEDIATE and SET VARIABLE, whose expressions may contain Iceberg tables."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from iceberg_spark.spark.sql.statements.cursor import Cursor
 
 @dataclass(frozen=True, slots=True)
 class ExecuteImmediate:
-    """A statement whose text an expression gives.
+    """A statement whose text is the value of an expression.
 
     `into` are session variables for the only row of a query, as written. `values` are the
-    expressions of its parameters, with their names where they have one: a variable has its own.
+    expressions of its parameters with their names, if they have one: a variable has its own.
     """
 
     text: str
@@ -24,7 +24,7 @@ class ExecuteImmediate:
 
 @dataclass(frozen=True, slots=True)
 class SetVariable:
-    """Session variables that get values: what stands before a value, and the value, in turn."""
+    """Assignments of session variables: the text before a value, and the value, in order."""
 
     assignments: tuple[tuple[str, str], ...]
 
@@ -42,7 +42,7 @@ def read_session_state(cursor: Cursor) -> SessionState | None:
 
 
 def read_execute(cursor: Cursor) -> ExecuteImmediate:
-    """Read a statement from EXECUTE on. Raises InvalidInputError."""
+    """Read a statement that begins with EXECUTE. Raises InvalidInputError."""
     cursor.needs("EXECUTE", "IMMEDIATE")
     text = cursor.until(("INTO",), ("USING",))
     into = cursor.until(("USING",)) if cursor.takes("INTO") else None
@@ -55,7 +55,7 @@ def read_execute(cursor: Cursor) -> ExecuteImmediate:
 
 
 def read_set_variable(cursor: Cursor) -> SetVariable:
-    """Read a statement from SET on. Raises InvalidInputError."""
+    """Read a statement that begins with SET. Raises InvalidInputError."""
     start, assignments = cursor.position, []
     while True:
         cursor.until(("=",))

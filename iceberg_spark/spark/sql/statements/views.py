@@ -13,7 +13,7 @@ Name: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """A view to be made; `columns` are names with comments, "" for none."""
+    """A view to create; `columns` are names with comments, "" for none."""
 
     table: Name
     query: str
@@ -26,7 +26,7 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class DropView:
-    """A view to be dropped."""
+    """A view to drop."""
 
     table: Name
     if_exists: bool = False
@@ -34,7 +34,7 @@ class DropView:
 
 @dataclass(frozen=True, slots=True)
 class AlterView:
-    """Properties that a view gets and loses, or its new name."""
+    """Properties of a view to set and to remove, or its new name."""
 
     table: Name
     updates: dict[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ ViewChange: TypeAlias = CreateView | DropView | AlterView
 
 
 def read_view_change(cursor: Cursor) -> ViewChange | None:
-    """Read a statement about a view of a catalog; None for another. Raises InvalidInputError."""
+    """Read a change of a catalog's view; None for another statement. Raises InvalidInputError."""
     if cursor.sees("CREATE", "VIEW") or cursor.sees("CREATE", "OR", "REPLACE", "VIEW"):
         return _create(cursor)
     if cursor.takes("DROP", "VIEW"):
@@ -67,7 +67,7 @@ def read_view_change(cursor: Cursor) -> ViewChange | None:
 
 
 def read_view_columns(cursor: Cursor) -> tuple[tuple[str, str], ...]:
-    """Read `(a COMMENT 'x', b)` if a bracket comes next. Raises InvalidInputError."""
+    """Read `(a COMMENT 'x', b)` if brackets come next. Raises InvalidInputError."""
     if not cursor.sees_open():
         return ()
     columns = []
