@@ -12,7 +12,7 @@ from sqlglot import exp, parse_one
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError
-from iceberg_spark.spark.sql.constants import worked_out
+from iceberg_spark.spark.sql.constants import fold_constants
 from iceberg_spark.spark.sql.query import plan_query
 from tests.spark.settings import settings
 
@@ -164,7 +164,7 @@ def test_constant_parts_of_conditions_are_spark_s_values(any_spark: Any) -> None
         "7 - (3 - 2) - 1": "CAST(5 AS INT)",
     }
     for text, value in values.items():
-        (found,) = worked_out([parse_one(f"a = {text}", dialect="spark")], any_spark)
+        (found,) = fold_constants([parse_one(f"a = {text}", dialect="spark")], any_spark)
         assert found.sql("spark") == f"a = {value}", text
 
 
@@ -178,7 +178,7 @@ def test_constant_parts_of_conditions_are_spark_s_values(any_spark: Any) -> None
 )
 def test_what_is_another_moment_tomorrow_is_no_constant(any_spark: Any, text: str) -> None:
     """As a CAST `today` is NULL without ANSI: no file would be read."""
-    (found,) = worked_out([parse_one(f"a = {text}", dialect="spark")], any_spark)
+    (found,) = fold_constants([parse_one(f"a = {text}", dialect="spark")], any_spark)
     assert isinstance(found.expression, exp.Sub | exp.Add)
 
 
@@ -189,7 +189,7 @@ def test_constants_are_worked_out_anew_where_a_setting_says_otherwise(spark: Any
     found = []
     for zone in ("UTC", "Asia/Tokyo", "UTC"):
         with settings(spark, {"spark.sql.session.timeZone": zone}):
-            (one,) = worked_out([condition], spark)
+            (one,) = fold_constants([condition], spark)
             found.append(one.sql("spark"))
     assert "2024-01-01T01:00:00" in found[0]
     assert "2023-12-31T16:00:00" in found[1]

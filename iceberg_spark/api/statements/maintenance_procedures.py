@@ -18,7 +18,7 @@ from iceberg_spark.api.statements.procedure_values import (
     TEXTS,
 )
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spark.sql.told_rows import told_rows
+from iceberg_spark.spark.sql.row_filter import parse_row_filter
 
 _ORPHANS = ("equal_schemes", "equal_authorities")
 
@@ -129,7 +129,7 @@ def _of_branch(called: Called) -> tuple[Maintenance, dict[str, Any]]:
 def _where(called: Called) -> dict[str, Any]:
     """Return the argument `where`, constants of which Spark works out, as in Java."""
     arguments = called.arguments("where")
-    return {name: told_rows(called.spark, text) for name, text in arguments.items()}
+    return {name: parse_row_filter(called.spark, text) for name, text in arguments.items()}
 
 
 def _rewrite_data(called: Called) -> Rows:

@@ -53,13 +53,13 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
 from iceberg_spark.spark.sql.own_names import Around
 from iceberg_spark.spark.sql.query import Query, plan_query
+from iceberg_spark.spark.sql.row_filter import parse_row_filter
 from iceberg_spark.spark.sql.statements.rows import (
     Delete,
     Insert,
     Truncate,
     Update,
 )
-from iceberg_spark.spark.sql.told_rows import told_rows
 from iceberg_spark.spec.option_values import known_options
 from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 from iceberg_spark.spec.transforms import IdentityTransform
@@ -202,7 +202,7 @@ def _overwrite(spark: SparkSession, verbs: RowVerbs, planned: _PlannedInsert) ->
         rows,
         with_values(spark, goes.table.schema(), planned.fixed)
         if where is None
-        else told_rows(spark, where),
+        else parse_row_filter(spark, where),
         branch=goes.branch,
         snapshot_properties=goes.properties,
         case_sensitive=goes.case_sensitive,

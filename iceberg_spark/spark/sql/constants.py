@@ -35,7 +35,9 @@ _FIXED = re.compile(r"\s*[-+]?(\d{4,}-.*|[\d.]+([eE][-+]?\d+)?)\s*$")
 """Texts of numbers, dates and timestamps, but not words (`today`) or a time of day alone."""
 
 
-def worked_out(conditions: Sequence[Node], spark: SparkSession, *, now: bool = False) -> list[Node]:
+def fold_constants(
+    conditions: Sequence[Node], spark: SparkSession, *, now: bool = False
+) -> list[Node]:
     """Return the conditions with literals in place of constant parts; one small query folds them.
 
     Parts that Spark cannot evaluate stay: the query itself will raise the error. `now` also folds

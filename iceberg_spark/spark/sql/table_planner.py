@@ -36,11 +36,11 @@ from iceberg_spark.spark.session.active_session import is_case_sensitive, sessio
 from iceberg_spark.spark.session.option_defaults import session_read_defaults
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_cache import setting
-from iceberg_spark.spark.sql.asked_options import asked_by_options
-from iceberg_spark.spark.sql.constants import worked_out
+from iceberg_spark.spark.sql.constants import fold_constants
 from iceberg_spark.spark.sql.hidden_columns import hidden_columns
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.pushdown import Conditions, conditions, needed_columns
+from iceberg_spark.spark.sql.query_options import parse_query_options
 from iceberg_spark.spark.sql.references import PARAMETERS, TableReference
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.schema import Schema
@@ -181,7 +181,7 @@ class TablePlanner:
         """
         choice, as_of = selected(selector), self._as_of()
         defaults = self.query.read_defaults
-        options = asked_by_options(self.reference, selector, self.query.time_zone, defaults)
+        options = parse_query_options(self.reference, selector, self.query.time_zone, defaults)
         if options.given and (choice or as_of):
             raise InvalidInputError(
                 f"{self.reference.name}: its options say which snapshot is read, so leave out what "
@@ -299,7 +299,7 @@ class TablePlanner:
             "time_zone": request.time_zone,
         }
         if "\\" not in parsed.text:  # Spark may read backslashes differently
-            nodes = worked_out(nodes, query.spark)
+            nodes = fold_constants(nodes, query.spark)
         for condition, node in zip(candidates.taken, nodes, strict=True):
             try:
                 of_variant = variant_predicate(node, parsed.text, parsed.dialect)

@@ -20,7 +20,7 @@ _SAID_BY_THE_QUERY = {
 }
 
 
-def asked_by_options(
+def parse_query_options(
     reference: TableReference,
     selector: str | None,
     time_zone: str | None,

@@ -8,10 +8,10 @@ from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.parse import parse_sql, predicate
 from iceberg_spark.spark.session.session_dialect import session_dialect
-from iceberg_spark.spark.sql.constants import worked_out
+from iceberg_spark.spark.sql.constants import fold_constants
 
 
-def told_rows(spark: SparkSession, text: str) -> Unbound:
+def parse_row_filter(spark: SparkSession, text: str) -> Unbound:
     """Parse the `where` argument of a procedure. `current_date()` is evaluated immediately.
 
     Raises InvalidExpressionError if the text is not a predicate.
@@ -20,7 +20,7 @@ def told_rows(spark: SparkSession, text: str) -> Unbound:
     node = parse_sql(text, dialect)
     try:
         if "\\" not in text:  # Spark may read backslashes differently
-            (node,) = worked_out([node], spark, now=True)
+            (node,) = fold_constants([node], spark, now=True)
         return predicate(node, text, dialect)
     except RecursionError as cause:
         raise InvalidExpressionError(
