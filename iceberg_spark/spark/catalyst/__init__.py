@@ -1,1 +1,1 @@
-"""Spark's plans and expressions as this library reads them, classic and over Connect."""
+"""Spark's plans and expressions, read through its internals, classic and over Connect."""

@@ -1,4 +1,4 @@
-"""What this library needs of Spark's internal classes, and whether a session has it."""
+"""The internal classes of Spark that this library needs, and whether a session has them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ The imports of a source are the classes of Spark that it needs: it compiles only
 
 
 def capabilities(session: SparkSession) -> dict[str, bool]:
-    """Return what a session can do by Spark's internals; over Connect it can do none of it.
+    """Return which features a session has through Spark's internals; over Connect it has none.
 
-    Each source is compiled once for a JVM. Without a capability, queries return the same rows by
-    public means.
+    Each source is compiled once for a JVM. Without a feature, queries return the same rows through
+    public APIs.
     """
     return {
         name: compiled_object(session, source, __package__) is not None

@@ -1,4 +1,4 @@
-"""Types of Connect's messages as SQL texts."""
+"""The types in Connect's messages as SQL texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIMPLE = {
     "float": "float",
     "double": "double",
     "date": "date",
-    "timestamp": "timestamp_ltz",  # `timestamp` is what `spark.sql.timestampType` says
+    "timestamp": "timestamp_ltz",  # the meaning of `timestamp` depends on `spark.sql.timestampType`
     "timestamp_ntz": "timestamp_ntz",
     "calendar_interval": "interval",
     "variant": "variant",
@@ -32,9 +32,9 @@ _BINARY = "UTF8_BINARY"
 
 
 def cast_type(message: Any) -> str:
-    """Return the type that a message (`DataType`) says as SQL text, the same in every session.
+    """Return the type of a message (`DataType`) as SQL text that means the same in every session.
 
-    Raises UnsupportedError for one that SQL can't say, such as a type of the user's own.
+    Raises UnsupportedError for a type without SQL text, such as a user-defined type.
     """
     kind = str(message.WhichOneof("kind"))
     if kind in _SIMPLE:

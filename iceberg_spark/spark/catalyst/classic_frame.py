@@ -1,6 +1,7 @@
-"""What is done with frames by PySpark's internals, and what Connect does instead.
+"""Operations on DataFrames through PySpark's internals, and their replacements over Connect.
 
-A classic frame has Java's (`_jdf`), which tells its plan and is handed thousands of names at once.
+A classic DataFrame has a Java DataFrame (`_jdf`), which returns its plan and takes thousands of
+names in one call.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _KEEP_COLUMNS = frozenset({
     "Repartition", "RepartitionByExpression", "Sample", "Sort", "StatSampleBy", "SubqueryAlias",
     "WithWatermark",
 })  # fmt: skip
-"""Plans of Connect whose columns are those below them: all, or all but those that are dropped."""
+"""Connect plans whose columns are those of the plan below: all, or all that are not dropped."""
 
 
 def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return the frame with its columns called otherwise: what `toDF` does, in few round trips."""
+    """Return the DataFrame with other column names, as `toDF`, but in few round trips."""
     texts = java_texts(frame.sparkSession, names)
     if texts is None:
         return frame.toDF(*names)
@@ -34,7 +35,7 @@ def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def selected(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
-    """Return expressions over the frame, each an SQL text: `selectExpr`, in few round trips."""
+    """Return SQL expressions over the DataFrame, as `selectExpr`, but in few round trips."""
     texts = [without_variables(text) for text in texts]
     java = java_texts(frame.sparkSession, texts)
     if java is None:
@@ -45,7 +46,7 @@ def selected(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
 def read_parquet(
     session: SparkSession, reader: DataFrameReader, paths: Sequence[str], *, many: int
 ) -> DataFrame:
-    """Return what a reader reads of Parquet files; from `many` on they travel in one round trip."""
+    """Read Parquet files. If there are at least `many`, their paths are sent in one round trip."""
     texts = java_texts(session, paths) if len(paths) >= many else None
     if texts is None:
         return reader.parquet(*paths)
@@ -57,9 +58,10 @@ def read_parquet(
 def arrow_function(
     frame: DataFrame, task: Callable[..., Any], kind: str, arguments: str
 ) -> tuple[Any, Any] | None:
-    """Return Java's frame, and a task over Arrow batches as its column; None over Connect.
+    """Return the Java DataFrame and a column that applies a task to Arrow batches.
 
-    `arguments` is SQL text of the columns that the task takes, in one expression.
+    `arguments` is the SQL text of one expression with the columns that the task takes. Returns None
+    over Connect.
     """
     inside = _java(frame)
     if inside is None:
@@ -69,7 +71,7 @@ def arrow_function(
 
 
 def physical_plan(frame: DataFrame) -> str:
-    """Return the physical plan as text; nothing runs. Over Connect: what `explain` prints."""
+    """Return the physical plan as text without running it. Over Connect, `explain`'s output."""
     inside = _java(frame)
     if inside is not None:
         return str(inside.queryExecution().executedPlan().toString())
@@ -77,7 +79,7 @@ def physical_plan(frame: DataFrame) -> str:
 
 
 def optimized_plan(frame: DataFrame) -> str:
-    """Return the optimized logical plan as text: over Connect a part of what `explain` prints."""
+    """Return the optimized logical plan as text. Over Connect, that part of `explain`."""
     inside = _java(frame)
     if inside is not None:
         return str(inside.queryExecution().optimizedPlan().toString())
@@ -86,7 +88,7 @@ def optimized_plan(frame: DataFrame) -> str:
 
 
 def estimated_bytes(frame: DataFrame) -> int | None:
-    """Return what Spark thinks that a frame holds, None over Connect, where it isn't told."""
+    """Return the size of a DataFrame that Spark estimates, None over Connect."""
     inside = _java(frame)
     if inside is None:
         return None
@@ -94,14 +96,14 @@ def estimated_bytes(frame: DataFrame) -> int | None:
 
 
 def alias_of(frame: DataFrame) -> str | None:
-    """Return what all columns of a frame stand behind: an alias, or the name of a table or view.
+    """Return the qualifier of all columns of a DataFrame: an alias, or the name of a table or view.
 
-    Over Connect, where nothing but the client's plan is known, it is told as long as no column was
-    made or chosen since. None where nothing named them, or several things.
+    None if the columns have no qualifier, or several. Over Connect only the client's plan is
+    available: None if a column was computed or selected after the alias.
     """
     inside = _java(frame)
     if inside is None:
-        return _told_alias(frame)
+        return _connect_alias(frame)
     plan = inside.queryExecution().analyzed()
     if str(plan.nodeName()) == "SubqueryAlias":
         return str(plan.identifier().name())
@@ -116,32 +118,32 @@ def alias_of(frame: DataFrame) -> str | None:
 
 
 def is_deterministic(frame: DataFrame) -> bool:
-    """Return whether a frame is known to have the same values each time; never over Connect."""
+    """Return whether a DataFrame certainly has the same values each time; never over Connect."""
     inside = _java(frame)
     return inside is not None and bool(inside.queryExecution().analyzed().deterministic())
 
 
 def has_attribute(frame: DataFrame, attribute: Any) -> bool:
-    """Return whether an attribute of Java's is one of a classic frame's columns."""
+    """Return whether a Java attribute is one of a classic DataFrame's columns."""
     output = _java(frame).queryExecution().analyzed().outputSet()
     return bool(output.contains(attribute))
 
 
 def own_plan_ids(frame: DataFrame) -> frozenset[int]:
-    """Return the ids of plans whose columns a frame has under their names; Connect's alone.
+    """Return the ids of the Connect plans whose columns a DataFrame has under the same names.
 
-    A column that is taken from a frame has the id of that frame's plan.
+    A column that is taken from a DataFrame has the id of that DataFrame's plan.
     """
     return frozenset(int(plan._plan_id) for plan in _plans_of_same_columns(frame))
 
 
 def lineage(frame: DataFrame) -> str | None:
-    """Return the RDDs below a frame as text, None over Connect, where nobody can look at them."""
+    """Return the RDDs of a DataFrame as text, None over Connect."""
     inside = _java(frame)
     return None if inside is None else str(inside.queryExecution().toRdd().toDebugString())
 
 
-def _told_alias(frame: DataFrame) -> str | None:
+def _connect_alias(frame: DataFrame) -> str | None:
     for plan in _plans_of_same_columns(frame):
         kind = type(plan).__name__
         if kind == "SubqueryAlias":
@@ -153,7 +155,7 @@ def _told_alias(frame: DataFrame) -> str | None:
 
 
 def _plans_of_same_columns(frame: DataFrame) -> Iterator[Any]:
-    """Yield the plan of a frame over Connect, then those below it that have its columns."""
+    """Yield the Connect plan of a DataFrame, then the plans below it that have its columns."""
     inside: Any = frame
     plan = inside._plan
     while plan is not None:
@@ -166,5 +168,5 @@ def _java(frame: DataFrame) -> Any:
 
 
 def _explained(frame: DataFrame, **options: Any) -> str:
-    explain: Any = frame._explain_string  # PySpark types it as a column
+    explain: Any = frame._explain_string  # PySpark annotates it as a column
     return str(explain(**options))

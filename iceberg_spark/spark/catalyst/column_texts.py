@@ -83,7 +83,7 @@ def function_text(name: str, arguments: Sequence[str]) -> str:
         case (left, right) if folded in _INFIX:
             return f"({left} {folded.upper()} {right})"
         case (_,) if folded == "in":
-            return "false"  # of a NULL too
+            return "false"  # also for NULL
         case (first, *values) if folded == "in":
             return f"({first} IN ({', '.join(values)}))"
         case _ if folded == "when":
@@ -120,7 +120,9 @@ def string_text(spark: SparkSession, value: str) -> str:
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
     quotes = "'" if dialect.quoted_names else "'\""
-    escapes = (len(value) - len(value.rstrip("\\"))) % 2  # the sign behind would be of the text
+    escapes = (
+        len(value) - len(value.rstrip("\\"))
+    ) % 2  # the quote after a backslash would be part of the text
     quote_character = (
         None if escapes else next((quote for quote in quotes if quote not in value), None)
     )
@@ -177,7 +179,7 @@ class _Nodes:
     def _cast(self, node: Any) -> str:
         mode, kind = node.evalMode(), node.dataType()
         tries = mode.isDefined() and _class_name(mode.get()) == "Try$"
-        # `timestamp` is what `spark.sql.timestampType` says
+        # the meaning of `timestamp` depends on `spark.sql.timestampType`
         name = "TIMESTAMP_LTZ" if _is_instant(kind) else str(kind.sql())
         return cast_text(self.text(node.child()), name, tries=tries)
 
