@@ -1,1 +1,1 @@
-"""Table and the functions users call: the one place that sees everything."""
+"""The public API: Table and the functions that users call. It may import every other package."""

@@ -1,4 +1,4 @@
-"""A namespace dropped with all that is in it (SQL: DROP NAMESPACE ... CASCADE)."""
+"""Drop a namespace with all that is in it (SQL: DROP NAMESPACE ... CASCADE)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from iceberg_spark.maintenance.drop import drop_table
 def drop_with_all(catalog: Catalog, listed: Namespaces, namespace: Name) -> None:
     """Drop a namespace, those below it, and all of their tables and views; files stay.
 
-    What can't be dropped with them is looked for first. Raises NamespaceNotEmptyError for that,
-    when nothing has gone yet, and NoSuchNamespaceError.
+    It first checks for anything that cannot be dropped. Raises NamespaceNotEmptyError for that,
+    before anything is dropped, and NoSuchNamespaceError.
     """
     namespaces = list(_innermost_first(listed, namespace))
     for member in namespaces:

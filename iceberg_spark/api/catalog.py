@@ -105,7 +105,7 @@ class TableCatalog:
         return self._listed.list_tables(_parts_or_root(namespace))
 
     def rename_table(self, from_identifier: TableName, to_identifier: TableName) -> Table:
-        """Give a table another name; its files stay where they are.
+        """Rename a table; its files are not moved.
 
         Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
         """
@@ -137,7 +137,7 @@ class TableCatalog:
     def create_namespace(
         self, namespace: TableName, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Create a namespace; its property `location` says where its tables go.
+        """Create a namespace; its property `location` is the default location of its tables.
 
         Raises NamespaceAlreadyExistsError.
         """
@@ -155,10 +155,10 @@ class TableCatalog:
             return
 
     def drop_namespace(self, namespace: TableName, *, cascade: bool = False) -> None:
-        """Remove an empty namespace, with `cascade` all that is in it too; files stay.
+        """Remove an empty namespace; with `cascade` also everything in it. Files stay.
 
-        Raises NoSuchNamespaceError, and NamespaceNotEmptyError, when nothing was dropped: of
-        `cascade` too, where something in it can't be.
+        Raises NoSuchNamespaceError, and NamespaceNotEmptyError if it is not empty, or with
+        `cascade` if something in it cannot be dropped. Nothing is dropped then.
         """
         if cascade:
             deferred.drop_with_all(self._catalog, self._listed, _parts(namespace))
@@ -175,7 +175,7 @@ class TableCatalog:
         removals: Iterable[str] = (),
         updates: Mapping[str, str] | None = None,
     ) -> PropertiesUpdateSummary:
-        """Remove properties of a namespace and set others, at once; says what that came to.
+        """Remove properties of a namespace and set others, at once; returns the changes.
 
         Raises NoSuchNamespaceError, and InvalidInputError for one that is removed and set.
         """
@@ -222,11 +222,11 @@ class TableCatalog:
     ) -> View:
         """Create a view of a query in Spark's SQL, which the active session analyses.
 
-        Names in it that begin with no catalog are of this one, and names of tables alone of
-        `namespace`, by default the view's own. `columns` are its columns' names, or names with
-        comments. `location` is where its files go instead of where the catalog would put them.
-        With `or_replace` a view that is there takes the new definition, and stays where it is
-        unless `location` says else. Raises ViewAlreadyExistsError, NoSuchNamespaceError,
+        Names in the query without a catalog are in this catalog. Tables without a namespace are in
+        `namespace`, by default the view's own. `columns` are the view's column names, or names with
+        comments. `location` is the folder of its files, by default the catalog's choice. With
+        `or_replace` an existing view gets the new definition, and keeps its location unless
+        `location` is set. Raises ViewAlreadyExistsError, NoSuchNamespaceError,
         InvalidInputError (also for a table's folder), and Spark's errors.
         """
         name, views = table_name(identifier), views_of(self._catalog)

@@ -40,9 +40,9 @@ Method: TypeAlias = Callable[..., Any]
 
 
 def hooked_changes() -> Mapping[str, Callable[[Method], Method]]:
-    """Return, by the name of a method of PySpark's `Catalog`, what makes ours of it.
+    """Return the hooks of methods of PySpark's `Catalog`, by the methods' names.
 
-    Some are PySpark 4.2's and later.
+    Some of the methods exist in PySpark 4.2 and later only.
     """
     return {
         "createTable": partial(_about, "tableName", _create_table),
@@ -65,9 +65,9 @@ def hooked_changes() -> Mapping[str, Callable[[Method], Method]]:
 
 
 def _about(parameter: str, ours: Method, own: Method, *, in_spark: bool = False) -> Method:
-    """Return a method that is about the table or namespace that its first argument names.
+    """Return a method on the table or namespace that its first argument names.
 
-    With `in_spark` it is Spark's own where Spark resolves the table: not over Connect.
+    With `in_spark` Spark's own method runs if Spark resolves the table: not over Connect.
     """
     is_table = parameter != "dbName"
     read, is_iceberg = (

@@ -36,7 +36,7 @@ Method: TypeAlias = Callable[..., Any]
 
 
 def hooked_catalog() -> Mapping[str, Callable[[Method], Method]]:
-    """Return, by the name of a method of PySpark's `Catalog`, what makes ours of it."""
+    """Return the hooks of methods of PySpark's `Catalog`, by the methods' names."""
     return {
         "tableExists": partial(_about_table, _table_exists),
         "getTable": partial(_about_table, _get_table),
@@ -188,7 +188,7 @@ def _list_columns(spark: SparkSession, name: Name) -> list[Column]:
 
 
 def _refresh_table(spark: SparkSession, name: Name) -> None:
-    """Do nothing: each query asks for the newest version."""
+    """Do nothing: each query loads the newest version."""
     new_target(spark, name).table()
 
 

@@ -53,7 +53,7 @@ class TablePartTransaction(TableTransaction):
 
     @property
     def loaded(self) -> LoadedTable:
-        """The version that the changes are made for."""
+        """The version that the changes are planned on."""
         return self._staged.base
 
 

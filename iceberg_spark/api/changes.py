@@ -56,7 +56,7 @@ class ChangeScan:
         return pandas_frame(self.to_arrow())
 
     def to_df(self, spark: on_spark.SparkSession | None = None) -> on_spark.DataFrame:
-        """Return the changes as a Spark frame of the given, or the active, session."""
+        """Return the changes as a Spark DataFrame of `spark`, by default of the active session."""
         session = on_spark.needed_session(spark)
         return on_spark.change_frame(self.request, tuple(self._steps()), session)
 

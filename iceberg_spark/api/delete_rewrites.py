@@ -23,9 +23,9 @@ def carry_out_each(
     spark: on_spark.SparkSession | None,
     take: Callable[[LoadedTable], None],
 ) -> DeleteRewrite:
-    """Carry plans out, each by itself; one that conflicts is left out where another landed.
+    """Carry plans out, each in a commit of its own; skip one that conflicts if another succeeded.
 
-    Raises ValidationException, CommitFailedException where none did.
+    Raises ValidationException, CommitFailedException if none succeeded.
     """
     done: list[DeleteRewrite] = []
     for index, plan in enumerate(plans):

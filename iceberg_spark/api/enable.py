@@ -1,11 +1,11 @@
-"""`enable(spark)`: the session's own `spark.sql`, `spark.read` and `df.write` are ours as well.
+"""`enable(spark)`: the session's own `spark.sql`, `spark.read` and `df.write` take Iceberg tables.
 
 PySpark has no hook for a source that is a frame of other sources, so the properties `read` and
 `readStream` of the session's class, `write` and `writeStream` of its frames' class are replaced.
-What they return is PySpark's own reader or writer, of a class that asks us first (`reader_hook`,
-`stream_reader_hook`, `writer_hook`, `stream_writer_hook`); everything but our format falls
-through. Methods of the session, its frames and its catalog are replaced by ones that look for our
-tables first (`sql_hook`, `frame_hook`, `catalog_hook`). This file is all of the patch.
+They return PySpark's own reader or writer, of a subclass with this library's methods
+(`reader_hook`, `stream_reader_hook`, `writer_hook`, `stream_writer_hook`); PySpark handles all
+formats but ours. Methods of the session, its frames and its catalog are replaced by ones that
+check for Iceberg tables (`sql_hook`, `frame_hook`, `catalog_hook`). This file is all of the patch.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ def enable(spark: SparkSession) -> None:
 
 
 def disable(spark: SparkSession) -> None:
-    """Undo `enable` for this session; with the last one PySpark is as it was.
+    """Undo `enable` for this session; with the last one PySpark is unchanged again.
 
-    What USE chose is forgotten. What statements made in the session stays: functions of catalogs,
-    which frames made before need over Connect, and temporary views; those over tables of a catalog
-    need an enabled session where Spark resolves the tables.
+    The choice of USE is dropped. Objects that statements created in the session stay: functions of
+    catalogs, which DataFrames from before need over Connect, and temporary views. A view over a
+    table of a catalog needs an enabled session if Spark resolves the table.
     """
     leave(spark)
     end_catalogs(spark)

@@ -10,7 +10,7 @@ from iceberg_spark.spec.properties import FORMAT_VERSION, int_property
 
 
 def check_writable_version(properties: Mapping[str, str]) -> int:
-    """Return the version that properties ask for; UnsupportedError where it can't be written."""
+    """Return the version in properties. Raises UnsupportedError if it cannot be written."""
     version = int_property(properties, FORMAT_VERSION)
     if version > max(WRITTEN):
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""`writeTo` and `mergeInto` of an enabled session's frames, where they are ours."""
+"""`writeTo` and `mergeInto` of an enabled session's DataFrames, for Iceberg tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Merge = type("FrameMerge", (FrameMerge,), translated_methods(FrameMerge))
 
 
 def hooked_frames() -> Mapping[str, Callable[[Method], Method]]:
-    """Return, by the name of a method of PySpark's `DataFrame`, what makes ours of it."""
+    """Return the hooks of methods of PySpark's `DataFrame`, by the methods' names."""
     return {"writeTo": _write_to, "mergeInto": _merge_into}
 
 

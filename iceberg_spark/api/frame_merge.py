@@ -112,7 +112,7 @@ class FrameMerge:
         return {"update": structs.updates() or stars, "insert": structs.inserts() or stars}
 
     def _names(self, goes: Landing) -> MergeNames:
-        """Return what columns stand behind; the source is `source` where nothing calls it else."""
+        """Return the qualifiers of columns; the source is `source` if no column uses its alias."""
         target = self._name[:-1] if goes.is_named else self._name
         fold = folding(goes.case_sensitive)
         alias = alias_of(self._frame)
@@ -122,7 +122,7 @@ class FrameMerge:
         return replace(names, alias=alias)
 
     def _calls(self, alias: str, names: MergeNames) -> bool:
-        """Return whether a column stands behind an alias, but for the source frame's own."""
+        """Return whether a column is qualified by an alias, except the source frame's own."""
         spark, fold = self._frame.sparkSession, names.fold
         dialect = session_dialect(spark)
         columns = [

@@ -120,7 +120,7 @@ class FrameWriter:
         raise UnsupportedError("clusterBy: Iceberg's tables have partitionedBy and a sort order")
 
     def create(self) -> None:
-        """Make the table with the frame's rows. Raises TableAlreadyExistsError."""
+        """Create the table with the frame's rows. Raises TableAlreadyExistsError."""
         self._define(creates=True, replaces=False)
 
     def replace(self) -> None:
@@ -128,7 +128,7 @@ class FrameWriter:
         self._define(creates=False, replaces=True)
 
     def createOrReplace(self) -> None:  # noqa: N802 - PySpark's name
-        """Make the table, or replace it; history stays."""
+        """Create the table, or replace it; history stays."""
         self._define(creates=True, replaces=True)
 
     def append(self) -> None:
@@ -312,9 +312,9 @@ def _of_new_table(options: Mapping[str, str], using: str) -> dict[str, str]:
 
 
 def _without_unknown(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of writes among those of a new table, and warn of others.
+    """Return those options of a new table that are options of writes, and warn of others.
 
-    Java's runtime ignores options that it does not know.
+    Java's runtime ignores unknown options.
     """
     option_names = {name.lower() for name in WRITE_OPTIONS}
     left: dict[str, str] = {}

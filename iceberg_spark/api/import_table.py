@@ -82,11 +82,11 @@ def migrate(
     spark: on_spark.SparkSession | None = None,
     **storage: object,
 ) -> Table:
-    """Make a folder of files a table where it is; its files are the table's from then on.
+    """Create a table in a folder of files; the files belong to the table from then on.
 
     They are Parquet, ORC or Avro. Nothing is copied: metadata goes to its folder `metadata`. A
-    Spark table can't be migrated by name, since Spark's own catalog would go on taking the folder
-    for its own: give its folder, and drop the external table.
+    Spark table can't be migrated by name, since Spark's own catalog would still have its folder:
+    pass the folder, and drop the external table.
 
     Raises UnsupportedError, InvalidInputError, TableAlreadyExistsError.
     """
@@ -158,7 +158,7 @@ class _Import:
         return read
 
     def _provider(self, file_format: FileFormat | None) -> str | None:
-        """Return what reads the folder in Spark; None where a session may lack it (Avro's)."""
+        """Return Spark's reader of the folder; None for Avro, which a session may lack."""
         if self.table is not None:
             return self.table.provider
         if file_format is None or file_format is FileFormat.AVRO:

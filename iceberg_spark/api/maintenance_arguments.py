@@ -26,7 +26,7 @@ from iceberg_spark.spec.arguments import check_int, moment_ms
 
 
 def file_list(files: object, spark: on_spark.SparkSession | None) -> pa.Table | None:
-    """Return a list of files as it was given, as a table."""
+    """Return a list of files as an Arrow table."""
     if files is None or isinstance(files, pa.Table):
         return files
     return on_spark.listed_files(files, spark)
@@ -43,14 +43,14 @@ def delete_threads(max_concurrent_deletes: int | None, default: int = ORPHANS.de
 
 
 def file_search(spark: on_spark.SparkSession | None) -> FindFiles | None:
-    """Return the search for files that may use Spark, None where there can be no session."""
+    """Return the search for files that may use Spark, None if there can be no session."""
     if spark is None and not is_imported():
         return None
     return on_spark.where_it_pays(spark)
 
 
 def delete_runner(spark: on_spark.SparkSession | None) -> Runner:
-    """Return what rewrites deletes: tasks of a session given or active, else this process."""
+    """Return what rewrites deletes: tasks of `spark` or the active session, or this process."""
     session = active_session() if spark is None else spark
     return run_here if session is None else on_spark.runner(session)
 
@@ -94,7 +94,7 @@ def position_rewrite(
     branch: str | None,
     spark: on_spark.SparkSession | None,
 ) -> PositionRewrite:
-    """Return what a rewrite of position deletes is asked for, read as the session reads it."""
+    """Return the request for a rewrite of position deletes, parsed with the session's settings."""
     return PositionRewrite(
         options or {},
         None if where is None else read_by_session(where, spark),

@@ -58,7 +58,7 @@ class ReaderHook(BuilderHook):
     _session: SparkSession
 
     def begin(self, session: SparkSession) -> None:
-        """Start noting; called once, when the session makes the reader."""
+        """Start recording; called once, when the session creates the reader."""
         self._builder_state = BuilderState()
         self._session = session
 
@@ -99,7 +99,7 @@ class ReaderHook(BuilderHook):
         return frame
 
     def changes(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
-        """Leave changes of Spark's catalogs to Spark (4.2). Raises UnsupportedError for ours."""
+        """Let Spark read changes of its catalogs (4.2). Raises UnsupportedError for Iceberg's."""
         refuse_changes(self._session, tableName, "ice.load_table('{}').scan().changes(start, end)")
         frame: DataFrame = self._own.changes(tableName)
         return frame
@@ -128,7 +128,7 @@ def _table_or_view(name: Name, options: dict[str, str], session: SparkSession) -
 
 
 def _selected_frame(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:
-    """Return what a name like `cat.db.t.branch_x` chooses of a table, read as options say."""
+    """Return the rows that a name like `cat.db.t.branch_x` selects, with the read's options."""
     *above, last = name
     if len(name) < 3 or not is_selector(last):
         raise NoSuchTableError(f"There is no table {'.'.join(name)} that options could be for")
@@ -142,10 +142,10 @@ def _selected_frame(name: Name, options: dict[str, str], session: SparkSession) 
 def native_frame(
     table: str, options: dict[str, str], session: SparkSession, *, is_named: bool = False
 ) -> DataFrame:
-    """Return a table's rows as the options of a load ask, planned here and now.
+    """Return a table's rows by the options of a load, planned immediately.
 
-    One that is named, as statements name it, is read from the session's `spark.wap.branch` where
-    these do. Raises what the data source raises for the same options.
+    With `is_named`, as in statements, the session's `spark.wap.branch` is read. Raises the errors
+    of the data source for the same options.
     """
     zone = {} if "time-zone" in {key.lower() for key in options} else _zone(session)
     all_options = {**session_read_defaults(session), **zone, **options, "path": table}

@@ -1,4 +1,4 @@
-"""Make the data source known to a session that did not find it by itself."""
+"""Register the data source with a session that did not find it by itself."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class RowVerbs:
         raise NotImplementedError
 
     def _may_append_as_shown(self) -> bool:
-        """Return whether an append needn't ask for the newest version first."""
+        """Return whether an append may skip loading the newest version."""
         raise NotImplementedError
 
     def _counted(self, counts: deferred.ChangedRows, branch: str | None) -> deferred.ChangedRows:

@@ -82,7 +82,7 @@ class BatchSaver:
             commit_upsert(TablePlace(options.path, options.storage), plan, files)
 
     def _rows(self, frame: DataFrame) -> RowSource:
-        """Return the rows where the driver is to write them, else the frame."""
+        """Return the rows if the driver should write them, otherwise the DataFrame."""
         is_chosen = self.options.engine is not None or self.options.distribution_mode is not None
         in_order = self.options.write_mode == "upsert" and not self.options.order_by
         if is_chosen or in_order or self.last_was_large:

@@ -39,13 +39,13 @@ def save_frame(
     *,
     makes_table: bool = True,
 ) -> None:
-    """Write a frame to a table, which is made where there is none, at `location`; one commit.
+    """Write a DataFrame to a table in one commit; a missing table is created, at `location`.
 
-    `columns` are those of a new table, where they are not the frame's as it has them. Without
-    `makes_table` a table that is not there raises NoSuchTableError.
+    `columns` are those of a new table, by default the DataFrame's. Without `makes_table` a missing
+    table raises NoSuchTableError.
 
     Raises TableAlreadyExistsError in Spark's default mode, InvalidOptionError for columns of
-    `partitionBy` and `bucketBy` other than the table's, and what the data source raises for the
+    `partitionBy` and `bucketBy` other than the table's, and the errors of the data source for the
     same options.
     """
     mode = (state.mode or "error").lower()

@@ -27,10 +27,10 @@ _NOT_IN_DDL = (t.FixedType, *V3_TYPES)
 
 
 def as_schema(value: SchemaInput, *, format_version: int = 2) -> Schema:
-    """Return the Iceberg schema of what the user gave for a table of that version.
+    """Return the Iceberg schema of a user's value, for a table of that format version.
 
-    Arrow's nanoseconds are microseconds where the version has none. Ids are provisional: creating
-    a table assigns fresh ones. Raises InvalidSchemaError,
+    Arrow's nanoseconds become microseconds if the version has none. Ids are provisional: creating
+    a table assigns final ones. Raises InvalidSchemaError,
     UnsupportedError (a type that Iceberg lacks) or InvalidTypeError.
     """
     match value:
@@ -51,7 +51,7 @@ def as_schema(value: SchemaInput, *, format_version: int = 2) -> Schema:
 
 
 def as_type(value: TypeInput, column: str, *, format_version: int = 2) -> t.IcebergType:
-    """Return the Iceberg type of what the user gave for a column; ids are provisional.
+    """Return the Iceberg type of a user's value for a column; ids are provisional.
 
     Text is Spark's DDL ("bigint", "struct<a: int>"), or a name that only Iceberg has
     ("fixed[16]"). Raises as `as_schema`.

@@ -1,7 +1,7 @@
 """Errors of an enabled session: this library's and PySpark's at the same time.
 
-A program that was written for Spark catches `AnalysisException` and looks at its condition. So what
-the hooks of `enable` raise is an instance of both classes.
+A program that was written for Spark catches `AnalysisException` and checks its condition. So the
+errors of the hooks of `enable` are instances of both classes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ CONDITIONS: Mapping[type[IcebergError], tuple[str, str]] = {
 """Spark's error condition and SQLSTATE of each class that Java's catalogs raise a condition for."""
 
 _PRIVATE_VIEW = re.compile(r"\biceberg_spark_[0-9a-f]{32} AS ")
-"""A view that stands for a table while a statement runs, before the table's own name."""
+"""A view in place of a table while a statement runs, before the table's own name."""
 _ANALYSIS = (
     NotFoundError, AlreadyExistsError, NamespaceNotEmptyError,
     InvalidInputError, UnsupportedError,

@@ -90,7 +90,7 @@ class StagedChanges:
 
     @property
     def actions(self) -> list[Action]:
-        """The changes so far. Raises InvalidInputError where nobody would land another one."""
+        """The changes so far. Raises InvalidInputError after the end of the transaction."""
         if not self._is_open:
             raise InvalidInputError(
                 f"The transaction of {self.base.identifier} has ended, so what is added now would "
@@ -125,9 +125,9 @@ class StagedChanges:
 
     @contextmanager
     def batch(self, token: Token | None) -> Iterator[bool]:
-        """Yield whether a verb has something to do: not where its batch is committed already.
+        """Yield whether a verb has to run: not if its batch is committed already.
 
-        What it adds in the block is that batch, and is noted as it.
+        The changes that the block adds are that batch, and are marked with its token.
         """
         self.was_skipped = self._is_committed(token) or self._is_committed(self._batch_token)
         if self.was_skipped or token is None:
@@ -143,7 +143,7 @@ class StagedChanges:
         return version is not None
 
     def _are_one_batch(self) -> bool:
-        """Return whether all changes are of one batch: then they are skipped where it is there."""
+        """Return whether all changes are one batch; they are skipped if it is committed already."""
         if self._batch_token is not None:
             return True
         tokens = {token for token, _ in self._in_batches}
@@ -152,7 +152,7 @@ class StagedChanges:
     def head(self, branch: str | None) -> int | None:
         """Return the committed snapshot that a change of a branch is planned on.
 
-        Of a branch that changes before it made, or moved, the one that it begins at.
+        For a branch that earlier changes created or moved, this is where the branch starts.
         """
         head = committed_head(self.metadata(), self.base.metadata, branch)
         return None if head is None else head.snapshot_id
@@ -252,7 +252,7 @@ class StagedChanges:
         return change
 
     def add_definition(self, action: Action) -> None:
-        """Add a change of the table's definition, if it goes with those before it."""
+        """Add a change of the table's definition, if it applies after the earlier changes."""
         self.actions.append(action)
         try:
             self.metadata()
@@ -292,14 +292,14 @@ class StagedChanges:
             take(self.base)
 
     def part(self) -> StagedPart:
-        """Return what a commit of several tables does to this one, and its new files; ends it."""
+        """Return this table's part of a commit of several tables; no changes can follow."""
         actions, files, skips = once(self.actions), tuple(self._new_files), self._are_one_batch()
         self.end()
         part = TablePart(self.base.identifier, actions, self.base, self.io, skips=skips)
         return StagedPart(part, files)
 
     def discard(self) -> None:
-        """Remove what was written; what the store keeps is left to orphan removal."""
+        """Remove the written files; orphan removal deletes the rest if the store fails."""
         remove_written(self.io, self._new_files)
         clean_up(self._actions, self.io, None)
         self.reset(self.base)

@@ -1,4 +1,4 @@
-"""PySpark's `DataStreamReader` of an enabled session: it knows the catalogs of the session."""
+"""PySpark's `DataStreamReader` of an enabled session, with the session's catalogs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StreamReaderHook(BuilderHook):
     _session: SparkSession
 
     def begin(self, session: SparkSession) -> None:
-        """Start noting; called once, when the session makes the reader."""
+        """Start recording; called once, when the session creates the reader."""
         self._builder_state = BuilderState()
         self._session = session
 
@@ -68,7 +68,7 @@ class StreamReaderHook(BuilderHook):
         return another.load(source.path, FORMAT_NAME)  # this one may be used for others
 
     def changes(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
-        """Leave changes of Spark's catalogs to Spark (4.2). Raises UnsupportedError for ours."""
+        """Let Spark read changes of its catalogs (4.2). Raises UnsupportedError for Iceberg's."""
         instead = f"spark.readStream.format('{FORMAT_NAME}').load('{{}}#{CHANGES}')"
         refuse_changes(self._session, tableName, instead)
         frame: DataFrame = self._own.changes(tableName)

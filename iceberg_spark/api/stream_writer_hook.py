@@ -43,7 +43,7 @@ class StreamWriterHook(BuilderHook):
     _sent_branch: bool
 
     def begin(self, frame: DataFrame) -> None:
-        """Start noting; called once, when the frame makes the writer."""
+        """Start recording; called once, when the frame creates the writer."""
         self._builder_state = BuilderState()
         self._frame = frame
         self._sent_branch = False
@@ -184,7 +184,7 @@ class StreamWriterHook(BuilderHook):
         return self._started()
 
     def _check_checkpoint(self, session: SparkSession) -> None:
-        """Raise InvalidOptionError without a checkpoint; `foreachBatch` would make one each run."""
+        """Raise InvalidOptionError without a checkpoint; `foreachBatch` would create one a run."""
         has_own = any(key.lower() == "checkpointlocation" for key in self._builder_state.options)
         if not has_own and not session.conf.get(_CHECKPOINTS, ""):
             raise InvalidOptionError(

@@ -64,7 +64,7 @@ class Table(RowVerbs):
 
     @property
     def metadata_location(self) -> str:
-        """Where the metadata as loaded is stored."""
+        """The location of the loaded metadata."""
         return self._loaded.metadata_location
 
     @property

@@ -108,7 +108,7 @@ class TableTransaction(RowVerbs):
             raise CommitState(may_have_landed=True, landed=True).unknown(error) from error
 
     def run_merge(self, request: MergeRequest) -> ChangedRows:
-        """Add the change that a merge makes."""
+        """Add the change of a merge."""
         return self._run_merge(request)
 
     def overwrite_files(
@@ -119,9 +119,9 @@ class TableTransaction(RowVerbs):
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Add and remove data files by their descriptions; their rows are not looked at.
+        """Add and remove data files by their descriptions; their rows are not read.
 
-        A file to delete that is no longer there is a ValidationException.
+        A file to delete that the table does not have is a ValidationException.
         """
         summary = self._summary(snapshot_properties, None)
         self._staged.actions.append(

@@ -17,7 +17,7 @@ from iceberg_spark.spec.types import IcebergType, StructType
 from iceberg_spark.spec.union_by_name import add_union
 
 ColumnPath: TypeAlias = str | tuple[str, ...]
-"""A column: "a.b", or its names one by one where one has a dot in it."""
+"""A column: "a.b", or a tuple of its names if one of them has a dot in it."""
 
 
 class UpdateSchema(CommitOnExit):
@@ -56,7 +56,7 @@ class UpdateSchema(CommitOnExit):
         return f"UpdateSchema, {self._state}: {text}"
 
     def case_sensitive(self, case_sensitive: bool) -> UpdateSchema:
-        """Say whether the case of names counts; call it before the changes."""
+        """Set whether the case of names counts; call it before the changes."""
         self._update.case_sensitive = case_sensitive
         return self
 
@@ -86,7 +86,7 @@ class UpdateSchema(CommitOnExit):
         return self
 
     def delete_column(self, path: ColumnPath) -> UpdateSchema:
-        """Delete a column; its id is never given again."""
+        """Delete a column; its id is never used again."""
         self._update.delete_column(_name(path))
         return self
 
@@ -123,7 +123,7 @@ class UpdateSchema(CommitOnExit):
         return self
 
     def set_default_value(self, path: ColumnPath, default_value: Any) -> UpdateSchema:
-        """Set what writers use from now on where they are given no value; None for none.
+        """Set the value that writers use from now on for rows without one; None for no default.
 
         That of a struct is {} or none: set those of its fields by their paths.
         """

@@ -49,7 +49,7 @@ class UpdateSortOrder(CommitOnExit):
     ) -> UpdateSortOrder:
         """Sort by a column ("id"), or by a transform of it ("days(ts)"), least first.
 
-        The transform may be given apart ("bucket[16]"); nulls come first unless told otherwise.
+        The transform may be passed apart ("bucket[16]"). Nulls come first by default.
         """
         return self._sort_by(column, transform, SortDirection.ASC, null_order)
 
@@ -59,7 +59,7 @@ class UpdateSortOrder(CommitOnExit):
         transform: Transform | str | None = None,
         null_order: NullOrder | str | None = None,
     ) -> UpdateSortOrder:
-        """Sort as `asc`, largest first; nulls come last unless told otherwise."""
+        """Sort as `asc`, largest first. Nulls come last by default."""
         return self._sort_by(column, transform, SortDirection.DESC, null_order)
 
     def add_field(self, field: str) -> UpdateSortOrder:

@@ -53,9 +53,9 @@ class UpdateSpec(CommitOnExit):
         return self
 
     def remove_field(self, field: str) -> UpdateSpec:
-        """Remove a field by its name, or by what it is made of ("days(ts)").
+        """Remove a field by its name, or by its term ("days(ts)").
 
-        In format-version 1 a void field, always null, takes its place.
+        In format version 1 a void field, always null, replaces it.
         """
         if "(" in field and not any(part.name == field for part in self._update.spec.fields):
             source_id, transform, _ = self._term(field)
@@ -80,7 +80,7 @@ class UpdateSpec(CommitOnExit):
         return self
 
     def commit(self) -> None:
-        """Commit the changes; where they make a spec that is the default already nothing happens.
+        """Commit the changes; nothing happens if the result is the default spec already.
 
         Raises InvalidSchemaError, CommitFailedException, and ValidationException when the
         partitioning was changed by another commit since the table was loaded.

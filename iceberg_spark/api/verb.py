@@ -14,7 +14,7 @@ from iceberg_spark.save.write_options import WriteOptions
 
 
 def newest(catalog: Catalog, shown: LoadedTable) -> LoadedTable:
-    """Load the newest version of a table. Raises CommitFailedException where it is another."""
+    """Load a table's newest version. Raises CommitFailedException if the table was replaced."""
     loaded = catalog.load(shown.identifier)
     if loaded.metadata.table_uuid != shown.metadata.table_uuid:
         raise CommitFailedException(
@@ -33,10 +33,10 @@ def verb(
     on_shown: bool = False,
     options: WriteOptions | None = None,
 ) -> Iterator[StagedChanges]:
-    """Yield the changes of one verb, land them, and hand over the version that they leave.
+    """Yield the changes of one verb, commit them, and pass the resulting version to `take`.
 
-    That is the newest one where nothing had to be changed; none when it fails. With `on_shown`
-    they are planned on the version that is shown: another one is found out at the commit.
+    That is the newest version if there was no change to commit. `take` is not called on an error.
+    With `on_shown` the changes are planned on the shown version; the commit detects a newer one.
     `options` are those of the write and of the session.
     """
     outcome = shown if on_shown else newest(catalog, shown)

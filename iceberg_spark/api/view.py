@@ -1,4 +1,4 @@
-"""Views as users see them, and how they are made."""
+"""Views for users, and their creation."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class View:
 
     @property
     def versions(self) -> list[ViewVersion]:
-        """Its definitions, the former ones that are kept among them."""
+        """Its definitions, with the former ones that the metadata still has."""
         return list(self.metadata.versions)
 
     def history(self) -> list[ViewHistoryEntry]:
@@ -76,16 +76,16 @@ class View:
         return dict(self.metadata.properties)
 
     def location(self) -> str:
-        """Return where the catalog keeps its metadata."""
+        """Return the location of its metadata."""
         return self.metadata.location
 
     def uuid(self) -> UUID:
-        """Return what tells it from others that had its name."""
+        """Return its UUID, which other views of the same name do not have."""
         return UUID(self.metadata.view_uuid)
 
 
 def views_of(catalog: Catalog) -> Views:
-    """Return a catalog's views. Raises UnsupportedError where it has none."""
+    """Return a catalog's views. Raises UnsupportedError if it has none."""
     views = catalog.views
     if views is None:
         raise UnsupportedError(
@@ -104,7 +104,7 @@ def new_view(
     columns: Sequence[str] | Mapping[str, str],
     properties: Mapping[str, str],
 ) -> NewView:
-    """Return a view to be made: Spark tells what columns the text gives.
+    """Return a view to create, with the columns that Spark finds in the query.
 
     Raises InvalidTypeError, InvalidInputError, InvalidSchemaError, and Spark's errors.
     """

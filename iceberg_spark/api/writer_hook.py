@@ -20,7 +20,7 @@ class WriterHook(BuilderHook):
     _frame: DataFrame
 
     def begin(self, frame: DataFrame) -> None:
-        """Start noting; called once, when the frame makes the writer."""
+        """Start recording; called once, when the frame creates the writer."""
         self._builder_state = BuilderState()
         self._frame = frame
 

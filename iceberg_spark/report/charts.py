@@ -151,7 +151,7 @@ def sizes_chart(facts: Sizes) -> str:
 
 
 def heat_chart(facts: Partitions) -> str:
-    """Return rows, files and bytes of the partitions in order, darker where there are more."""
+    """Return rows, files and bytes of the partitions in order; more are darker."""
     with _svg("heat", 1.7) as (figure, chart):
         axis = figure.subplots()
         for line, values in enumerate(facts.heat.values()):

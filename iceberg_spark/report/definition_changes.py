@@ -29,7 +29,7 @@ class Version:
     changes: tuple[Change, ...]
     is_current: bool
     since_ms: int | None
-    """When the first snapshot was committed that has it, None if none says so."""
+    """The time of the first snapshot that has it, None without such a snapshot."""
 
 
 def schema_versions(metadata: TableMetadata) -> tuple[Version, ...]:

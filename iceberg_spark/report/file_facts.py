@@ -1,4 +1,4 @@
-"""What the files of a snapshot say: sizes, partitions, delete debt, and the cost of planning.
+"""Facts about the files of a snapshot: sizes, partitions, delete debt, and the cost of planning.
 
 All of it is sums over the columns of one scan plan; nothing is a Python object for each file.
 """

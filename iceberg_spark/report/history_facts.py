@@ -1,4 +1,4 @@
-"""What the snapshots of a table say about its history: growth, commits, and the graph."""
+"""Facts about the history of a table from its snapshots: growth, commits, and the graph."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Commits:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """A snapshot in the graph: where it is drawn, and which branches and tags name it."""
+    """A snapshot in the graph: its position, and the branches and tags that name it."""
 
     snapshot_id: int
     position: int
@@ -174,7 +174,7 @@ def _walk(
 
 
 def _lineage(metadata: TableMetadata, head: Snapshot | None) -> Iterable[Snapshot]:
-    """Yield a snapshot and its ancestors; it ends where parents form a circle."""
+    """Yield a snapshot and its ancestors; it ends if parents form a circle."""
     seen: set[int] = set()
     while head is not None and head.snapshot_id not in seen:
         seen.add(head.snapshot_id)

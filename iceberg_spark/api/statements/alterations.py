@@ -1,4 +1,4 @@
-"""ALTER TABLE: what a statement says as calls of the table's builders; one commit."""
+"""ALTER TABLE: calls the table's builders for a statement; one commit."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _rename(spark: SparkSession, old: Name, new: Name) -> None:
 
 
 def _move(table_target: Target, location: str) -> None:
-    """Send new files elsewhere; those that are there stay where they are."""
+    """Change the location of new files; existing files are not moved."""
     table_target.whole_table()
     catalog, base = table_target.catalog, table_target.catalog.load(table_target.identifier)
     there = moved_location(catalog, base, location)

@@ -15,7 +15,7 @@ from iceberg_spark.spark.sql.statements.rows import Delete, Merge, Update
 
 
 def target_relation(statement: Delete | Update | Merge, goes: Landing) -> Relation:
-    """Return the table as expressions see it: without a whole name where it has an alias."""
+    """Return the table as expressions name it: by its alias only, if it has one."""
     fold = folding(goes.case_sensitive)
     if statement.alias is not None:
         return relation_of_schema((), statement.alias, goes.schema, fold)

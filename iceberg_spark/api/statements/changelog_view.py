@@ -13,9 +13,9 @@ from iceberg_spark.spec.quoted_name import quoted
 
 
 def create_changelog_view(called: Called) -> Rows:
-    """Make the view, and return its name as SQL takes it.
+    """Create the view, and return its name, quoted for SQL.
 
-    Raises InvalidOptionError, NoSuchSnapshotError where changes that are asked for have expired.
+    Raises InvalidOptionError, NoSuchSnapshotError if the requested changes have expired.
     """
     target = called.target()
     table = target.whole_table()
@@ -42,7 +42,7 @@ def _last_part(target: Target) -> str:
 
 
 def _numbers(options: Mapping[str, str]) -> dict[str, int]:
-    """Return the options' numbers; case does not tell names apart, as in Java."""
+    """Return the options' numbers by lower-case names: case does not count, as in Java."""
     numbers = {}
     for name, text in options.items():
         if name.lower() not in CHANGE_BOUNDS:

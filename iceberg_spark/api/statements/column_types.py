@@ -21,7 +21,7 @@ def has_wall_clocks(spark: SparkSession) -> bool:
 
 
 def column_type(spark: SparkSession, text: str) -> str | IcebergType:
-    """Return a column's type, as text where the session reads it as anybody does."""
+    """Return a column's type, as text if it does not depend on the session."""
     if "timestamp" not in text.lower() or not has_wall_clocks(spark):
         return text
     return type_from_ddl(text, wall_clocks=True)
@@ -30,10 +30,10 @@ def column_type(spark: SparkSession, text: str) -> str | IcebergType:
 def defaults_of(
     spark: SparkSession, defaults: Sequence[tuple[str, IcebergType | None]]
 ) -> list[Any]:
-    """Return what defaults are worth, each with its column's type; two queries at most.
+    """Return the values of defaults, each with its column's type; two queries at most.
 
-    Dates and wall clocks are of the session's zone where the column is of instants: Spark casts a
-    default to the column's type. Raises Spark's own errors.
+    Spark casts a default to the column's type: a date or a wall clock becomes an instant in the
+    session's time zone. Raises Spark's own errors.
     """
     values = values_of(spark, [text for text, _ in defaults])
     late = [

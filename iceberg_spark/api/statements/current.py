@@ -40,7 +40,7 @@ _PROCEDURES = "system"
 
 
 def with_whole_names(spark: SparkSession, command: Command) -> Command:
-    """Return a command whose table or namespace has its whole name; unchanged before USE."""
+    """Return a command whose table or namespace has its full name; unchanged before USE."""
     current = current_namespace(spark)
     if current is None:
         return command

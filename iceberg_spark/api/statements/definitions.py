@@ -119,7 +119,7 @@ def check_format(using: str | None) -> None:
 def default_format(spark: SparkSession) -> str | None:
     """Return the format of data files that the session's default source names, if any.
 
-    Java's runtime takes it for tables that PySpark's methods make without a format.
+    Java's runtime uses it for tables that PySpark's methods create without a format.
     """
     source = str(spark.conf.get(_DEFAULT_SOURCE)).lower()
     return source if source in ROW_FORMAT_NAMES else None
@@ -128,7 +128,7 @@ def default_format(spark: SparkSession) -> str | None:
 def _with_file_format(statement: CreateTable) -> CreateTable:
     """Return a statement with the format of data files that USING names among its properties.
 
-    Where TBLPROPERTIES name one too, both are refused (Java: Spark3Util.rebuildCreateProperties).
+    A format in TBLPROPERTIES as well is an error (Java: Spark3Util.rebuildCreateProperties).
     Raises InvalidInputError.
     """
     using = statement.using
@@ -145,7 +145,7 @@ def _with_file_format(statement: CreateTable) -> CreateTable:
 
 
 def drop(spark: SparkSession, statement: DropTable) -> DataFrame:
-    """Drop a table. Raises NoSuchTableError unless IF EXISTS is said."""
+    """Drop a table. Raises NoSuchTableError without IF EXISTS."""
     target = new_target(spark, statement.table)
     try:
         drop_table(target.catalog, target.identifier, purge=statement.purge)
@@ -156,9 +156,9 @@ def drop(spark: SparkSession, statement: DropTable) -> DataFrame:
 
 
 def schema_of(spark: SparkSession, columns: tuple[Column, ...]) -> Schema:
-    """Return the schema of columns as defined, ids provisional. Raises InvalidSchemaError.
+    """Return the schema of defined columns, with provisional ids. Raises InvalidSchemaError.
 
-    Defaults are worked out by Spark now.
+    Spark evaluates the defaults.
     """
     for column in columns:
         if len(column.path) > 1 or column.position is not None:
@@ -286,9 +286,9 @@ def _session_options(spark: SparkSession, target: Target) -> WriteOptions:
 def _columns(
     spark: SparkSession, target: Target, statement: CreateTable, query: DataFrame | None
 ) -> Schema:
-    """Return the columns of a new table: the query's, else those that the statement defines.
+    """Return the columns of a new table: the query's, otherwise those that the statement defines.
 
-    Raises InvalidSchemaError for names that differ only by case, where case does not count.
+    Raises InvalidSchemaError for names that differ only by case, if the session ignores case.
     """
     if query is None:
         schema = schema_of(spark, statement.columns)
@@ -300,10 +300,9 @@ def _columns(
 
 
 def columns_of(query: DataFrame, catalog: Catalog) -> Schema:
-    """Return the columns of a query, all optional, and what is in them, unless the catalog asks.
+    """Return the columns of a query, all of them and their fields optional, as Spark does.
 
-    Spark makes them so for AS SELECT; a property of Iceberg's catalogs says otherwise (Java:
-    BaseCatalog.useNullableQuerySchema).
+    A property of Iceberg's catalogs keeps required ones (Java: BaseCatalog.useNullableQuerySchema).
     """
     keeps = str(catalog.properties.get(_NULLABLE, "true")).lower() == "false"
     return from_spark(query.schema if keeps else nullable(query.schema))

@@ -81,7 +81,7 @@ def selected_with_defaults(
 def _defaults(
     items: Sequence[Cursor], *, columns: Sequence[str], schema: Schema, case_sensitive: bool
 ) -> list[tuple[int, str]]:
-    """Return where items are DEFAULT, and the value of the column in each of these places."""
+    """Return the positions of items that are DEFAULT, each with the default of its column."""
     replacements = []
     has_star = False
     for index, item in enumerate(items):

@@ -1,4 +1,4 @@
-"""Namespaces: made, dropped, altered, listed, described; and catalogs listed."""
+"""Create, drop, alter, list and describe namespaces; list catalogs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN_APART = ("comment", _LOCATION, "owner")
 
 
 def create_namespace(spark: SparkSession, statement: CreateNamespace) -> DataFrame:
-    """Make a namespace. Raises NamespaceAlreadyExistsError."""
+    """Create a namespace. Raises NamespaceAlreadyExistsError."""
     catalog, namespace = _catalog_and_namespace(spark, statement.name)
     make = catalog.create_namespace
     if statement.if_not_exists:
@@ -76,7 +76,7 @@ def show_tables(spark: SparkSession, statement: ShowTables) -> DataFrame:
 def show_tables_extended(
     spark: SparkSession, statement: ShowTablesExtended, sparks: DataFrame
 ) -> DataFrame:
-    """List tables with what DESCRIBE says of each, and the temporary views among Spark's own rows.
+    """List tables with the output of DESCRIBE, and the temporary views among Spark's own rows.
 
     Columns are namespace, tableName, isTemporary and information (Spark: ShowTablesExtendedExec).
     """
@@ -113,7 +113,7 @@ def show_namespaces(spark: SparkSession, statement: ShowNamespaces) -> DataFrame
 
 
 def show_catalogs(spark: SparkSession, statement: ShowCatalogs, sparks: DataFrame) -> DataFrame:
-    """List the catalogs that Spark knows, and ours, as `spark.catalog.listCatalogs` does."""
+    """List Spark's catalogs and the Iceberg catalogs, as `spark.catalog.listCatalogs` does."""
     names = {str(row[0]) for row in sparks.collect()}
     names |= {*matching(catalog_names(spark), statement.pattern)}
     return rows_of(spark, "catalog string", [(name,) for name in sorted(names)])
@@ -134,7 +134,7 @@ def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> Dat
 
 
 def shown_properties(spark: SparkSession, name: tuple[str, ...]) -> dict[str, str]:
-    """Return a namespace's properties, and where its tables go if they do not say.
+    """Return a namespace's properties, with the default location of its tables.
 
     Java's catalogs show that location, too. Raises NoSuchNamespaceError.
     """
@@ -158,8 +158,8 @@ def _catalog_and_namespace(
 def matching(names: list[str], pattern: str | None) -> list[str]:
     """Return the names that Spark's pattern matches, sorted (Spark: StringUtils.filterPattern).
 
-    A pattern is regular expressions with `|` between them, in which `*` stands for `.*`; what is
-    none matches nothing.
+    A pattern is regular expressions with `|` between them, in which `*` stands for `.*`. An invalid
+    expression matches nothing.
     """
     if pattern is None:
         return sorted(names)

@@ -1,4 +1,4 @@
-"""Where the rows of a statement land: on a branch, or staged, as name and session say."""
+"""The table, branch or staged snapshot that gets the rows of a statement."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Landing:
         return self.table.schema() if self.wider is None else self.wider
 
     def with_columns(self, columns: Schema) -> Landing:
-        """Return the same where the table gets the columns that it lacks, and wider types.
+        """Return this landing with the columns that the table lacks added, and types widened.
 
-        Raises InvalidSchemaError for types that can't be brought together.
+        Raises InvalidSchemaError for types that cannot be widened.
         """
         metadata = self.table.metadata
         wider = union_by_name(
@@ -74,11 +74,11 @@ class Landing:
 
     @contextmanager
     def verbs(self, *, appends: bool = False, as_seen: bool = False) -> Iterator[RowVerbs]:
-        """Yield what changes rows. New columns land with them, or not at all.
+        """Yield the verbs that change rows. New columns are committed with the rows, or not at all.
 
-        So does a new branch that is appended to; others need it beforehand. With `as_seen` the
-        version that was loaded is changed, not the newest: the statement's queries read that one,
-        and commits since are looked for (Java pins one version for all of a statement).
+        A new branch is committed with rows that are appended; other verbs need it before. With
+        `as_seen` the verbs change the loaded version, which the statement's queries read, instead
+        of the newest, and detect conflicting commits since (Java pins one version for a statement).
         """
         with_branch = self.makes_branch and appends
         if with_branch or not self.makes_branch:
@@ -103,7 +103,7 @@ class Landing:
 
     @contextmanager
     def made_branch(self) -> Iterator[None]:
-        """Make the branch for what can't make it with its rows, which keeps it where they land."""
+        """Create the branch before its rows; it is removed again if they are refused."""
         if not self.makes_branch or self.branch is None:
             yield
             return
@@ -122,9 +122,9 @@ class Landing:
 def landing(spark: SparkSession, name: Name, options: Mapping[str, str] | None = None) -> Landing:
     """Return where a statement's rows go; `options` are those of the write.
 
-    The branch is that of the name (`cat.db.t.branch_x`) or of the option. Where neither names one
-    and the table has `write.wap.enabled`, it is the session's `spark.wap.branch`, created with the
-    rows if the table lacks it; with `spark.wap.id` the snapshot is staged (Java:
+    The branch is that of the name (`cat.db.t.branch_x`) or of the option. Without either, if the
+    table has `write.wap.enabled`, it is the session's `spark.wap.branch`, created with the rows if
+    the table lacks it. With `spark.wap.id` the snapshot is staged (Java:
     SparkTableUtil.determineWriteBranch, SparkWriteConf.wapId). Raises NoSuchTableError,
     InvalidInputError, InvalidOptionError.
     """
@@ -134,7 +134,7 @@ def landing(spark: SparkSession, name: Name, options: Mapping[str, str] | None =
 def landing_at(
     spark: SparkSession, destination: Target, options: Mapping[str, str] | None = None
 ) -> Landing:
-    """Return where rows go of a statement that names a table otherwise; see `landing`."""
+    """Return where the rows of a statement with a resolved table go; see `landing`."""
     seen, case = Seen(spark), is_case_sensitive(spark)
     loaded = seen.load(destination.catalog, destination.identifier)
     settings = {**(options or {}), "path": destination.path}

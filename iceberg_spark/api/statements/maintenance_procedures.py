@@ -127,7 +127,7 @@ def _of_branch(called: Called) -> tuple[Maintenance, dict[str, Any]]:
 
 
 def _where(called: Called) -> dict[str, Any]:
-    """Return the argument `where`, constants of which Spark works out, as in Java."""
+    """Return the argument `where`, with constant expressions evaluated by Spark, as in Java."""
     arguments = called.arguments("where")
     return {name: parse_row_filter(called.spark, text) for name, text in arguments.items()}
 

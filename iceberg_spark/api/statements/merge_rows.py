@@ -77,10 +77,10 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
 
 
 def _rows_of(spark: SparkSession, statement: Merge, goes: Landing, moment: int) -> DataFrame:
-    """Return the source, whose clocks say what those of the clauses do.
+    """Return the source, whose clock functions return the same time as those of the clauses.
 
-    A column that is there twice can't be named, and is called so that nothing names it; where
-    columns of the source may become the table's it is refused with the merge.
+    Columns with the same name are ambiguous, so they get names that no clause uses. With schema
+    evolution they keep their name, and the merge is refused.
     """
     everything = f"SELECT * FROM {statement.source}"  # noqa: S608 (the user's own text)
     query = plan_query(spark, everything, seen=goes.seen)
@@ -100,7 +100,7 @@ def _rows_of(spark: SparkSession, statement: Merge, goes: Landing, moment: int) 
 
 
 def _queried(spark: SparkSession, query: Query, text: str) -> Collection[str]:
-    """Return which clocks without parentheses may be columns: all where a table is Spark's."""
+    """Return names of clocks without parentheses that may be columns: all for tables of Spark."""
     parsed = ParsedQuery.of(text, session_dialect(spark))
     if len(parsed.references) > len(query.parts):
         return BARE
@@ -147,9 +147,9 @@ def _evolving(spark: SparkSession, statement: Merge, goes: Landing, source: Sche
 def _with_values_of_stars(
     spark: SparkSession, statement: Merge, source: DataFrame, goes: Landing
 ) -> Merge:
-    """Return a merge whose `*` is what the source has of the table's columns, and of their fields.
+    """Return a merge whose `*` sets those columns and fields of the table that the source has.
 
-    Where it has all of them, `*` stands.
+    `*` stays if the source has all of them.
     """
     evolves, coerces = statement.schema_evolution, coerces_structs(spark)
     if not (evolves or coerces):

@@ -33,17 +33,17 @@ _NANO = (t.TimestampNanoType, t.TimestamptzNanoType)
 
 
 def check_once(names: Sequence[str]) -> None:
-    """Refuse a name that is given twice, as Spark does. Raises InvalidInputError."""
+    """Refuse duplicate names, as Spark does. Raises InvalidInputError."""
     for name in names:
         if names.count(name) > 1:
             raise InvalidInputError(f"PARTITION ({name}): the name is given twice")
 
 
 def check_types(spark: SparkSession, typed_texts: Mapping[str, tuple[str, DataType]]) -> None:
-    """Refuse values, by their names with a type each, that are none of the type.
+    """Refuse values that do not convert to the type with the same name.
 
-    As in Spark their texts count, and ANSI's rules hold whatever the session says: CAST alone
-    would take 3.7 for 3, and without ANSI a word for NULL. Raises InvalidInputError.
+    As in Spark, their texts are cast by ANSI's rules in every session. CAST alone would turn 3.7
+    into 3, and without ANSI mode a word into NULL. Raises InvalidInputError.
     """
     names = list(typed_texts)
     misfits = [
@@ -57,9 +57,9 @@ def check_types(spark: SparkSession, typed_texts: Mapping[str, tuple[str, DataTy
 
 
 def with_values(spark: SparkSession, schema: Schema, texts: Mapping[str, str]) -> Unbound:
-    """Return the predicate that columns have values, which are expressions of their types.
+    """Return the predicate that columns equal the values of expressions of their types.
 
-    They are worked out first: no setting of a session changes what is then compared.
+    Spark evaluates them first, so no setting of a session changes the comparison.
     """
     if not texts:
         return ALWAYS_TRUE

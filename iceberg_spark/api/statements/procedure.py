@@ -21,7 +21,7 @@ from iceberg_spark.spark.session.error_conditions import (
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 Values: TypeAlias = Mapping[str, Any]
-"""Arguments by name, as Spark worked them out; those that were not given are not there."""
+"""The arguments of a call by parameter, as Spark evaluated them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure; the first `required` of its parameters must be given. `columns` is DDL."""
+    """A procedure; the first `required` of its parameters are required. `columns` is DDL."""
 
     parameters: Mapping[str, DataType]
     required: int
@@ -94,7 +94,7 @@ class Procedure:
         return texts
 
     def check(self, name: str, values: Values) -> None:
-        """Refuse NULL for what must be given. Raises InvalidInputError."""
+        """Refuse NULL for required parameters. Raises InvalidInputError."""
         for parameter in self._needed:
             if values[parameter] is None:
                 raise InvalidInputError(f"{name} needs '{parameter}', which is NULL")

@@ -14,10 +14,10 @@ _SPARKS = "spark_catalog"
 
 
 def named_table(spark: SparkSession, catalog: str, text: str) -> Target:
-    """Return what a text names in the catalog of a procedure: a table, or one of its branches.
+    """Return the table or branch that a text names in the catalog of a procedure.
 
-    A name alone is of the namespace that USE chose, where that is in this catalog. Raises
-    InvalidInputError for a table of another catalog.
+    A name without a namespace is in the namespace that USE chose, if that is in this catalog.
+    Raises InvalidInputError for a table of another catalog.
     """
     if not text:
         raise InvalidInputError("A procedure's table has an empty name")

@@ -1,7 +1,7 @@
-"""Arguments of procedures: worked out by Spark, and cast to their parameters' types as Spark does.
+"""Arguments of procedures, evaluated by Spark and cast to their parameters' types as Spark does.
 
-Source: Spark's ProcedureArgumentCoercion, by ANSI's rules. Unlike there, also without ANSI: a value
-that its type does not have would be NULL, and NULL means the default.
+Source: Spark's ProcedureArgumentCoercion, by ANSI's rules. Unlike there, these rules also hold
+without ANSI mode: a value outside its type would become NULL, and NULL means the default.
 """
 
 from __future__ import annotations

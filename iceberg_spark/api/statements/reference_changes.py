@@ -11,7 +11,7 @@ from iceberg_spark.spark.sql.statements.references import RefChange
 def change_reference(table: Table, change: RefChange) -> None:
     """Carry out one change of a branch or tag.
 
-    Raises NoSuchSnapshotError, InvalidInputError where it is there already or not there.
+    Raises NoSuchSnapshotError, InvalidInputError if it exists already or does not exist.
     """
     there = change.name in table.refs()
     builder = table.manage_snapshots()

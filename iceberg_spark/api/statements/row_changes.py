@@ -82,9 +82,9 @@ def truncate(spark: SparkSession, statement: Truncate) -> DataFrame:
 
 
 def insert(spark: SparkSession, statement: Insert) -> DataFrame:
-    """Put a query's rows into a table, by position or by name.
+    """Insert a query's rows into a table, by position or by name.
 
-    Raises InvalidSchemaError where the columns don't fit.
+    Raises InvalidSchemaError if the columns do not fit.
     """
     prepare_insert(spark, statement)()
     return nothing(spark)
@@ -135,7 +135,7 @@ def _write(spark: SparkSession, planned: _PlannedInsert) -> None:
 
 
 def _check_options(options: Mapping[str, str]) -> None:
-    """Refuse options of PySpark's writers that a statement says itself, and unknown ones.
+    """Refuse options of PySpark's writers that repeat parts of a statement, and unknown ones.
 
     Raises InvalidOptionError.
     """
@@ -159,9 +159,9 @@ def planned_query(spark: SparkSession, statement: Insert) -> Query:
 def _query(
     spark: SparkSession, goes: Landing, statement: Insert, fixed: Mapping[str, str]
 ) -> Query:
-    """Return the query with the defaults that VALUES or SELECT ask for.
+    """Return the query with the columns' defaults in place of DEFAULT in VALUES or SELECT.
 
-    In SELECT a column of the name `default` comes before the keyword, as in Spark.
+    In SELECT a column with the name `default` takes precedence over the keyword, as in Spark.
     """
     columns, dialect = _columns(goes, statement, fixed), session_dialect(spark)
     case = goes.case_sensitive
@@ -187,7 +187,7 @@ def _columns(goes: Landing, statement: Insert, fixed: Mapping[str, str]) -> list
 
 
 def _overwrite(spark: SparkSession, verbs: RowVerbs, planned: _PlannedInsert) -> None:
-    """Replace what REPLACE WHERE says, partitions that get rows (dynamic), or the static values."""
+    """Replace rows by REPLACE WHERE, in partitions that get rows (dynamic), or by static values."""
     goes, rows = planned.goes, planned.rows
     where = planned.statement.replace_where
     if where is None and str(spark.conf.get(_MODE, "static")).lower() == "dynamic":
@@ -263,7 +263,7 @@ def _stored(goes: Landing, rows: DataFrame) -> DataFrame:
 
 
 def _fields(goes: Landing, names: Sequence[str]) -> list[StructField]:
-    """Return the table's columns of these names. Raises InvalidSchemaError where it has none."""
+    """Return the table's columns with these names. Raises InvalidSchemaError for unknown names."""
     table_names = _by_name(goes)
     kinds = {field.name: field for field in row_type(goes.schema).fields}
     for name in names:
@@ -352,6 +352,6 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
 
 
 def _alias(statement: Delete | Update, around: Around, texts: Sequence[str]) -> str | None:
-    """Return what expressions call the table; None where they don't, so that they prune more."""
+    """Return the name of the table in expressions; None without one, which prunes more files."""
     name = around.name(0, statement.alias or statement.table[-1])
     return name if names_in([f"{name}.", f"{name}`."], texts) else None

@@ -261,7 +261,7 @@ def named_by(command: Command) -> tuple[str, ...]:
 
 
 def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -> DataFrame:
-    """Let Spark run a command; temporary views stand for the Iceberg tables in its query."""
+    """Let Spark run a command, with temporary views in place of the Iceberg tables in its query."""
     if isinstance(command, CreateView):
         return _other(spark, "CREATE VIEW", text, args)
     query = command.query if isinstance(command, CreateTable | Insert) else None
@@ -275,7 +275,7 @@ def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -
 
 
 def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
-    """Let Spark run an unknown statement; raise an error where Iceberg tables prevent that."""
+    """Let Spark run an unknown statement; raise an error if Iceberg tables prevent that."""
     if words.startswith("EXPLAIN") and mentions_ours(spark, text):  # Spark answers with its fault
         explained = _explained(spark, text, args)
         if explained is not None:

@@ -65,7 +65,7 @@ def about_ours(spark: SparkSession, text: str, args: Args) -> bool:
 
 
 def into_variables(spark: SparkSession, names: str, rows: DataFrame) -> DataFrame:
-    """Set session variables to a query's only row, to NULL where it has none."""
+    """Set session variables to a query's only row, or to NULL if it has no row."""
     view = f"iceberg_spark_{uuid.uuid4().hex}"
     rows.createOrReplaceTempView(view)
     try:

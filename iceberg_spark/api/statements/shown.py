@@ -74,7 +74,7 @@ def _of_table(spark: SparkSession, command: Command) -> DataFrame | None:
 def _shown(
     spark: SparkSession, command: DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
 ) -> DataFrame:
-    """Show a table or a part of one, or the view of that name where there is no such table."""
+    """Show a table or a part of one, or the view of that name if there is no such table."""
     part = shown_part(spark, command)
     if part is not None:
         return part

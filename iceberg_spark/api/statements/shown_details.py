@@ -23,7 +23,7 @@ from iceberg_spark.spec.transforms import (
 
 COMMENT = "comment"
 SAID_OTHERWISE = ("format", "current-snapshot-id", "sort-order", "identifier-fields")
-"""What is shown as properties, and is none that a table could be made with."""
+"""Properties for display only, which a new table cannot have."""
 _FORMAT = "write.format.default"
 _OWNER = "owner"
 EXTERNAL = "external"
@@ -73,7 +73,7 @@ def details(spark: SparkSession, table: Table, name: str) -> list[_Row]:
 
 
 def facts(spark: SparkSession, table: Table) -> dict[str, str]:
-    """Return what Spark says of a table besides its columns, by Spark's labels, in its order."""
+    """Return Spark's description of a table without its columns, by label, in Spark's order."""
     optional_facts = {
         "Comment": table.properties.get(COMMENT),
         "Location": table.location(),

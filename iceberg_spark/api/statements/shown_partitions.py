@@ -36,7 +36,7 @@ from iceberg_spark.write.align_batches import AlignOptions, aligned
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A partition field, its values' type, and where they are among all the table's fields."""
+    """A partition field, its values' type, and its index among all fields of the table's specs."""
 
     field: PartitionField
     kind: NestedField
@@ -44,30 +44,30 @@ class _Part:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its values are those of a column; else they are asked for by their texts."""
+        """Whether its values are those of a column; PARTITION has others as texts."""
         return isinstance(self.field.transform, IdentityTransform)
 
     @property
     def value_field(self) -> NestedField:
-        """What a value in PARTITION is."""
+        """The field whose type values in PARTITION have."""
         kind = self.kind.field_type if self.is_plain else StringType()
         return NestedField(self.field.field_id, self.field.name, kind)
 
     def path(self, value: Any) -> str:  # a canonical value of the type
-        """Return what a path says of a value."""
+        """Return a value's part of a partition path."""
         return part_path(self.field, self.kind.field_type, value)
 
     def text_path(self, text: str) -> str:
-        """Return what a path says of the value that has this text."""
+        """Return the part of a partition path for the value with this text."""
         return f"{escape(self.field.name)}={escape(text)}"
 
 
 def show_partitions(spark: SparkSession, statement: ShowPartitions) -> DataFrame:
-    """Show the partitions that have data files, as their paths are written: partition.
+    """Show the partitions with data files, as their paths: partition.
 
-    Each is `name=value/...` of the spec that its files have, "" for files of none, in the order
-    of the texts. Raises UnsupportedError where the table is not partitioned, InvalidInputError
-    for a name in PARTITION that is no partition field's, and a value that is none of its type.
+    Each is `name=value/...` by the spec of its files, "" if they are not partitioned, sorted by
+    text. Raises UnsupportedError if the table is not partitioned, InvalidInputError for a name in
+    PARTITION that is not a partition field, and for a value outside its type.
     """
     goes = target(spark, statement.table)
     table = goes.table()
@@ -101,9 +101,9 @@ def _parts(spec: PartitionSpec, metadata: TableMetadata) -> list[_Part]:
 def _paths(
     tuples: pa.StructArray, parts: list[_Part], expected: Mapping[str, tuple[bool, str]]
 ) -> list[str]:
-    """Return the paths of those tuples that have the wanted values.
+    """Return the paths of those tuples that have the expected values.
 
-    Each field's distinct values are written once: a table has far more partitions than days.
+    Each field's distinct values are formatted once: a table has far more partitions than days.
     """
     if not expected.keys() <= {part.field.name for part in parts}:
         return []

@@ -45,7 +45,7 @@ def shown_part(spark: SparkSession, command: Shown) -> DataFrame | None:
 
 
 def _partitioning(name: str, columns: StructType) -> list[Row]:
-    """Return what DESCRIBE says of partitions: Java's table of position deletes has them."""
+    """Return DESCRIBE's rows of partitions, which Java's table of position deletes has."""
     if name.lower() != MetadataTable.POSITION_DELETES:
         return []
     parts = next((field.dataType for field in columns.fields if field.name == PARTITION), None)
@@ -56,9 +56,9 @@ def _partitioning(name: str, columns: StructType) -> list[Row]:
 
 
 def of_whole_table(spark: SparkSession, command: Shown) -> Shown:
-    """Return a command about a branch as one about its table, whose columns it has.
+    """Return a command on a branch as one on its table, which has the same columns.
 
-    Raises NoSuchSnapshotError where there is no such branch.
+    Raises NoSuchSnapshotError if there is no such branch.
     """
     if isinstance(command, ShowCreateTable) or not _is_branch(command):
         return command

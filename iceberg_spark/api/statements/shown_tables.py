@@ -60,7 +60,7 @@ def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
 
 
 def column_rows(schema: StructType) -> list[Row]:
-    """Return what DESCRIBE says of columns: name, type, comment."""
+    """Return DESCRIBE's rows of columns: name, type, comment."""
     return [
         (field.name, field.dataType.simpleString(), field.metadata.get(COMMENT))
         for field in schema.fields
@@ -68,7 +68,7 @@ def column_rows(schema: StructType) -> list[Row]:
 
 
 def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFrame:
-    """Show the statement that makes such a table: createtab_stmt."""
+    """Show the statement that creates such a table: createtab_stmt."""
     table = target(spark, statement.table).whole_table()
     lines = [f"CREATE TABLE {shown_name(statement.table)} ("]
     lines.append(",\n".join(f"  {line}" for line in definition_lines(table.schema())) + ")")

@@ -53,9 +53,9 @@ def _add_files(called: Called) -> Rows:
 
 
 def _source(called: Called) -> str:
-    """Return the folder that `source_table` says, as `orc`.`/a/folder`, or a table's name.
+    """Return the folder in `source_table`, such as `orc`.`/a/folder`, or a table's name.
 
-    Each file in it says itself which format it has.
+    The format of each file is read from the file itself.
     """
     source = str(called.values["source_table"])
     kind, _, path = source.partition(".")
@@ -97,7 +97,7 @@ def _migrate(called: Called) -> Rows:
 
 
 def _upsert(called: Called) -> Rows:
-    """Upsert as a statement does: to the branch that the name or the session says, or staged."""
+    """Upsert as a statement does: to the branch of the name or of the session, or staged."""
     goes = landing_at(called.spark, called.target())
     source = f"TABLE {called.values['source_view']}"
     is_ours = mentions_ours(called.spark, source)

@@ -34,7 +34,7 @@ _DEFAULT_NAMESPACE = "default-namespace"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table, or the place for one: `path` is its name or location as the whole API takes it.
+    """A table, or the name of one to create: `path` is the name or location for the whole API.
 
     `branch` is that of a name like `cat.db.t.branch_audit`.
     """
@@ -105,7 +105,7 @@ def check_new_name(name: Name) -> None:
 
 
 def table_above(spark: SparkSession, name: Name) -> Target | None:
-    """Return the table that a name goes on behind; None for a table's own name or a new one."""
+    """Return the table whose name is the start of a longer one; None for a table's own name."""
     is_short = len(name) == 3 and not is_selector(name[-1])  # cat.t.branch_audit at least
     if len(name) < 3 or is_short or _is_there(new_target(spark, name)):
         return None
@@ -130,7 +130,7 @@ def target(spark: SparkSession, name: Name) -> Target:
 
 
 def streamed(spark: SparkSession, name: Name) -> Target:
-    """Return the table that a stream reads, maybe one of its branches; its changes by their path.
+    """Return the table that a stream reads, or a branch of one; changes are part of the path.
 
     Raises UnsupportedError for names that cannot be streamed: tags, metadata tables.
     """

@@ -1,4 +1,4 @@
-"""Views of a catalog: made, altered, dropped, listed and shown."""
+"""Create, alter, drop, list and show views of a catalog."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ ShownView = DescribeTable | ShowProperties | ShowCreateTable | ShowColumns
 
 
 def create_view(spark: SparkSession, statement: CreateView) -> DataFrame:
-    """Make a view, or give one that is there another definition.
+    """Create a view, or replace the definition of an existing one.
 
-    A table's name alone is of the namespace that USE chose, else of the view's own. The property
-    `location` says where its files go (Java: SparkCatalog.createView). Raises
+    A table's name without a namespace is in the namespace that USE chose, otherwise in the view's
+    own. The property `location` is the place of its files (Java: SparkCatalog.createView). Raises
     ViewAlreadyExistsError, UnsupportedError (no views; another catalog in use), InvalidInputError.
     """
     target = _view_target(spark, statement.table)
@@ -67,9 +67,9 @@ def create_view(spark: SparkSession, statement: CreateView) -> DataFrame:
 
 
 def drop_view(spark: SparkSession, statement: DropView) -> DataFrame:
-    """Drop a view. Raises NoSuchViewError unless IF EXISTS is said.
+    """Drop a view. Raises NoSuchViewError without IF EXISTS.
 
-    A catalog without views has none of that name.
+    A catalog without views has no view of any name.
     """
     target = _view_target(spark, statement.table)
     try:
@@ -131,7 +131,7 @@ def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
 
 
 def view_at(spark: SparkSession, name: Name) -> View | None:
-    """Return the view of that name, None where there is none, or the catalog has no views."""
+    """Return the view of that name; None if there is none, or the catalog has no views."""
     target = new_target(spark, name)
     if target.catalog.views is None:
         return None
@@ -163,7 +163,7 @@ def shown_view(spark: SparkSession, statement: ShownView, view: View) -> DataFra
 
 
 def _renamed(spark: SparkSession, name: Name, new_name: Name) -> Name:
-    """Return the whole new name of a view; a name alone is of its namespace, or what USE chose.
+    """Return the full new name of a view; without a namespace it is in its own, or the one of USE.
 
     Raises InvalidInputError for a name in another catalog.
     """
