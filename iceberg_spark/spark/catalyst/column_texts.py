@@ -120,9 +120,8 @@ def string_text(spark: SparkSession, value: str) -> str:
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
     quotes = "'" if dialect.quoted_names else "'\""
-    escapes = (
-        len(value) - len(value.rstrip("\\"))
-    ) % 2  # the quote after a backslash would be part of the text
+    # After an odd number of backslashes, the quote would be part of the text.
+    escapes = (len(value) - len(value.rstrip("\\"))) % 2
     quote_character = (
         None if escapes else next((quote for quote in quotes if quote not in value), None)
     )
