@@ -36,7 +36,7 @@ class BuilderHook:
         self._own.options(**options)
         return self
 
-    def _note_partitioning(self, cols: Sequence[Any]) -> None:
+    def _record_partitioning(self, cols: Sequence[Any]) -> None:
         """Note the columns to partition a new table by, one by one or as one list of them."""
         several = len(cols) == 1 and isinstance(cols[0], list | tuple)
         self._builder_state.partition_by = tuple(cols[0] if several else cols)

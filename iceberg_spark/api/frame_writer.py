@@ -172,7 +172,7 @@ class FrameWriter:
         branch_option = {} if goes.branch is None else {"branch": goes.branch}
         options = {**others, **branch_option, **summary, **more}
         rows = stored(self._frame, goes.table, keeps_unknown=goes.options.merge_schema)
-        with goes.made_branch():
+        with goes.new_branch():
             state = replace(self._state, options=options, mode=mode)
             save_frame(rows, goes.path, state, makes_table=False)
 

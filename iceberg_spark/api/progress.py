@@ -28,7 +28,7 @@ def working(what: str, stream: TextIO | None = None) -> Iterator[None]:
         _rich.BarColumn(),
         _rich.TimeElapsedColumn(),
     )
-    # A notebook shows the text of stderr as it is; rich's own way there needs ipywidgets.
+    # A notebook shows the text of stderr unchanged; rich's own way there needs ipywidgets.
     kernel = True if in_notebook() else None
     console = _console.Console(
         file=stream, stderr=stream is None, force_jupyter=False, force_terminal=kernel

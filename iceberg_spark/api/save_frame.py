@@ -104,7 +104,7 @@ def with_partitioning(options: dict[str, str], terms: Sequence[str]) -> dict[str
     """Return options with what a new table is partitioned by. Raises InvalidOptionError."""
     if not terms:
         return options
-    _check_said_once(options)
+    _check_one_partitioning(options)
     return {**options, "partition-by": ",".join(terms)}
 
 
@@ -132,7 +132,7 @@ def _write(frame: DataFrame, schema: Schema, options: WriteOptions, *, overwrite
     commit_save(table, plan, files)
 
 
-def _check_said_once(options: dict[str, str]) -> None:
+def _check_one_partitioning(options: dict[str, str]) -> None:
     if any(key.lower() == "partition-by" for key in options):
         raise InvalidOptionError(
             "Say either partitionBy(...) or option('partition-by', ...), not both; only the "

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.statements.run import run_statement
-from iceberg_spark.api.statements.session_state import asked_text, into_variables
+from iceberg_spark.api.statements.session_state import build_immediate_text, into_variables
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.catalyst.file_pruning import STATUS, pruning_failure
@@ -98,7 +98,7 @@ def _run(spark: SparkSession, query: str, args: Args, frames: Mapping[str, Any])
 
 
 def _execute(spark: SparkSession, statement: ExecuteImmediate, text: str, args: Args) -> DataFrame:
-    inner_text = asked_text(spark, statement, text, args)
+    inner_text = build_immediate_text(spark, statement, text, args)
     if inner_text is None:
         return run_sql(spark, text, args)
     rows = sql(spark, inner_text)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.spark_errors import has_condition
 from iceberg_spark.api.sql import sql_with
-from iceberg_spark.api.statements.session_state import about_ours
+from iceberg_spark.api.statements.session_state import may_name_iceberg_tables
 from iceberg_spark.api.statements.target import names_table
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.catalyst.classic_queries import syntax_error
@@ -38,7 +38,7 @@ def hooked_sql(own: Method) -> Method:
         with session_cache(self):
             with original_methods(), _sparks_syntax_errors(self, sqlQuery, kwargs):
                 text = with_variables(self, sqlQuery)
-                if about_ours(self, text, args) and not _is_run_by_spark(self, text):
+                if may_name_iceberg_tables(self, text, args) and not _is_run_by_spark(self, text):
                     return sql_with(self, text, args, kwargs)
             with errors_of_catalogs(self):
                 return own(self, sqlQuery, args, **kwargs)

@@ -56,7 +56,7 @@ class StreamWriterHook(BuilderHook):
 
     def partitionBy(self, *cols: Any) -> Self:  # noqa: N802 - PySpark's name
         """Note the columns to partition a new table by."""
-        self._note_partitioning(cols)
+        self._record_partitioning(cols)
         return self
 
     def clusterBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name

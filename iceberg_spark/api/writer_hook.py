@@ -33,7 +33,7 @@ class WriterHook(BuilderHook):
 
     def partitionBy(self, *cols: Any) -> Self:  # noqa: N802 - PySpark's name
         """Note the columns to partition a new table by."""
-        self._note_partitioning(cols)
+        self._record_partitioning(cols)
         self._own.partitionBy(*cols)
         return self
 

@@ -25,7 +25,7 @@ def check_new_properties(keys: Iterable[str]) -> None:
             raise InvalidInputError(f"'{key}' is no property: a new table has no snapshots yet")
 
 
-def set_told_properties(tx: TableTransaction, properties: Mapping[str, str]) -> None:
+def apply_properties(tx: TableTransaction, properties: Mapping[str, str]) -> None:
     """Set properties; those that name a snapshot set main to it or cherry-pick it (Spark3Util).
 
     Raises InvalidInputError for a key that is not a property, and NoSuchSnapshotError.

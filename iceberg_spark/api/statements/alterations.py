@@ -6,7 +6,7 @@ import re
 
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_spark.api.statements.acting_properties import set_told_properties
+from iceberg_spark.api.statements.acting_properties import apply_properties
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.column_changes import change_columns
 from iceberg_spark.api.statements.reference_changes import change_reference
@@ -118,7 +118,7 @@ def _apply(tx: TableTransaction, table: Table, change: Change, case: bool) -> No
         case WriteOrder():
             _write_order(tx, change, case)
         case SetProperties(properties):
-            set_told_properties(tx, properties)
+            apply_properties(tx, properties)
         case UnsetProperties(keys):
             tx.set_properties({}, keys)
         case _:

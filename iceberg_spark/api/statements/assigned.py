@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from iceberg_spark.api.statements.given_defaults import value_or_default
+from iceberg_spark.api.statements.column_defaults import value_or_default
 from iceberg_spark.api.statements.landing import Landing
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spark.session.error_conditions import INVALID_ASSIGNMENTS, with_condition

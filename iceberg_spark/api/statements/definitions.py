@@ -225,7 +225,7 @@ def _create_as(
         case_sensitive=is_case_sensitive(spark),
     )
     plan = plan_save(options, _columns(spark, target, statement, query), overwrite=False)
-    if not plan.is_new:  # its rows would go to a table that another has made meanwhile
+    if not plan.is_new:  # another writer created the table meanwhile
         raise TableAlreadyExistsError(f"Table {target.path} was made by another meanwhile")
     saved = TablePlace(options.path, options.storage)
     with not_in_vain(saved, plan):

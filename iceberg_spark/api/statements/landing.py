@@ -85,7 +85,7 @@ class Landing:
             with self._verbs(with_branch, as_seen) as verbs:
                 yield verbs
             return
-        with self.made_branch(), self._verbs(False, as_seen) as verbs:
+        with self.new_branch(), self._verbs(False, as_seen) as verbs:
             yield verbs
 
     @contextmanager
@@ -102,7 +102,7 @@ class Landing:
             yield tx
 
     @contextmanager
-    def made_branch(self) -> Iterator[None]:
+    def new_branch(self) -> Iterator[None]:
         """Create the branch before its rows; it is removed again if they are refused."""
         if not self.makes_branch or self.branch is None:
             yield

@@ -106,7 +106,7 @@ def _queried(spark: SparkSession, query: Query, text: str) -> Collection[str]:
         return BARE
     parts = [part for part in query.parts if not isinstance(part, SparksTable)]
     columns = {name for part in parts for name in part.columns.column_names}
-    return columns | parsed.tree.identifiers  # aliases, and columns that are given such
+    return columns | parsed.tree.identifiers  # aliases may be names of clocks, too
 
 
 def _at_one_moment(statement: Merge, stamped: Callable[[str], str]) -> Merge:

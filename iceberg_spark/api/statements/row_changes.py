@@ -18,7 +18,7 @@ from iceberg_spark.api.statements.assigned import (
     target_relation,
     values_of,
 )
-from iceberg_spark.api.statements.given_defaults import (
+from iceberg_spark.api.statements.column_defaults import (
     rows_with_defaults,
     selected_with_defaults,
 )

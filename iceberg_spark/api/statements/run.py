@@ -145,7 +145,7 @@ def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
             query.frame(spark, args).createTempView(quoted(name))
             try:
                 return run_sql(spark, f"{head} {quoted(name)} {options}")
-            except BaseException:  # a view that is not kept is not what was asked for
+            except BaseException:  # CACHE TABLE failed, so its view must go
                 spark.catalog.dropTempView(name)
                 raise
 

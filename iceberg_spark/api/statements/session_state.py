@@ -24,7 +24,7 @@ from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate, S
 _IMMEDIATE = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXECUTE\s", re.IGNORECASE | re.DOTALL)
 
 
-def asked_text(
+def build_immediate_text(
     spark: SparkSession, statement: ExecuteImmediate, text: str, args: Args
 ) -> str | None:
     """Return the text that EXECUTE IMMEDIATE runs, with its values as literals; None for Spark's.
@@ -56,7 +56,7 @@ def asked_text(
     return inner_text
 
 
-def about_ours(spark: SparkSession, text: str, args: Args) -> bool:
+def may_name_iceberg_tables(spark: SparkSession, text: str, args: Args) -> bool:
     """Return whether a statement, or a text that it executes, may name Iceberg tables."""
     if mentions_ours(spark, text) or _IMMEDIATE.match(text):
         return True

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.api.statements import in_catalogs, shown_routines, shown_tables, views
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.shown_partitions import show_partitions
-from iceberg_spark.api.statements.shown_parts import of_whole_table, shown_part
+from iceberg_spark.api.statements.shown_parts import as_table_command, shown_part
 from iceberg_spark.api.statements.target import table_above, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.spark.session.own_methods import run_sql
@@ -78,7 +78,7 @@ def _shown(
     part = shown_part(spark, command)
     if part is not None:
         return part
-    command = of_whole_table(spark, command)
+    command = as_table_command(spark, command)
     try:
         match command:
             case DescribeTable():

@@ -22,13 +22,13 @@ from iceberg_spark.spec.transforms import (
 )
 
 COMMENT = "comment"
-SAID_OTHERWISE = ("format", "current-snapshot-id", "sort-order", "identifier-fields")
+DISPLAY_PROPERTIES = ("format", "current-snapshot-id", "sort-order", "identifier-fields")
 """Properties for display only, which a new table cannot have."""
 _FORMAT = "write.format.default"
 _OWNER = "owner"
 EXTERNAL = "external"
 """The property that CREATE EXTERNAL TABLE gives a table."""
-_JAVAS = ("provider", "location", "format-version", *SAID_OTHERWISE)
+_JAVAS = ("provider", "location", "format-version", *DISPLAY_PROPERTIES)
 _SPARKS = (COMMENT, _OWNER, EXTERNAL, "is_managed_location", "table_type", "collation")
 _PLAIN = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 _Row = tuple[str, str, str]

@@ -55,7 +55,7 @@ def _partitioning(name: str, columns: StructType) -> list[Row]:
     return [*PARTITION_TITLES, *named]
 
 
-def of_whole_table(spark: SparkSession, command: Shown) -> Shown:
+def as_table_command(spark: SparkSession, command: Shown) -> Shown:
     """Return a command on a branch as one on its table, which has the same columns.
 
     Raises NoSuchSnapshotError if there is no such branch.

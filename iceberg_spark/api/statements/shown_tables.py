@@ -10,7 +10,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.shown_details import (
     COMMENT,
-    SAID_OTHERWISE,
+    DISPLAY_PROPERTIES,
     details,
     shown_name,
     shown_properties,
@@ -84,7 +84,7 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
     if comment is not None:
         lines.append(f"COMMENT {text(comment)}")
     lines.append(f"LOCATION {text(table.location())}")
-    otherwise = {*SAID_OTHERWISE, *options, *(f"{OPTION}{key}" for key in options)}
+    otherwise = {*DISPLAY_PROPERTIES, *options, *(f"{OPTION}{key}" for key in options)}
     properties = {key: value for key, value in shown.items() if key not in otherwise}
     lines.append(f"TBLPROPERTIES ({_listed(properties)})")
     return rows_of(spark, "createtab_stmt string", [("\n".join(lines) + "\n",)])

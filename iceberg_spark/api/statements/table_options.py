@@ -37,10 +37,10 @@ def with_options(spark: SparkSession, statement: CreateTable) -> CreateTable:
 
 def _texts(spark: SparkSession, options: Mapping[str, Option]) -> dict[str, str]:
     expressions = {key: option.text for key, option in options.items() if option.is_expression}
-    return {key: option.text for key, option in options.items()} | _worked_out(spark, expressions)
+    return {key: option.text for key, option in options.items()} | _evaluate(spark, expressions)
 
 
-def _worked_out(spark: SparkSession, expressions: Mapping[str, str]) -> dict[str, str]:
+def _evaluate(spark: SparkSession, expressions: Mapping[str, str]) -> dict[str, str]:
     """Return what expressions are worth as texts, by one query of constants."""
     if not expressions:
         return {}

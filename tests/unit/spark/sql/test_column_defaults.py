@@ -2,7 +2,7 @@
 
 import pytest
 
-from iceberg_spark.api.statements.given_defaults import (
+from iceberg_spark.api.statements.column_defaults import (
     rows_with_defaults,
     selected_with_defaults,
     value_or_default,
