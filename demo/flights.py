@@ -59,6 +59,7 @@ def main() -> None:
         spark.stop()
         if not keep:
             shutil.rmtree(folder)
+    show_next_steps(location if keep else "FOLDER/flights")
 
 
 def run(spark: SparkSession, location: str) -> None:
@@ -141,6 +142,16 @@ def append_without_spark(table: ice.Table) -> None:
     say("6. Arrow tables go in and out without Spark")
     table.append(table.scan(limit=3).to_arrow())
     print(f"   {table.scan().count():,} flights now, {len(table.snapshots())} snapshots")
+
+
+def show_next_steps(location: str) -> None:
+    """Print what to try after the demo."""
+    say("What to try next")
+    print("   1. The same with SQL, in a catalog that stays: docs/quickstart.md")
+    print("   2. Merge, restore, compact and expire a table in 20 minutes: docs/tutorial.md")
+    print(f"   3. See how a table is doing: iceberg-spark report {location} -o flights.html")
+    if location.startswith("FOLDER"):
+        print("      (python demo/flights.py FOLDER keeps the table of this demo)")
 
 
 if __name__ == "__main__":
