@@ -167,8 +167,8 @@ def stars_without(
     columns = {node.name: node for node in tree.find_all(exp.Column) if node.name.startswith(_STAR)}
     if len(again) != len(references) or len(columns) != len(stars) or tree.find(exp.Star):
         raise InvalidInputError(
-            "A star (*) beside metadata columns such as _file can't be understood in this query: "
-            "name the columns instead"
+            "A star (*) together with metadata columns such as _file is not supported in this "
+            "query: name the columns instead"
         )
     numbers = {reference.start: n for n, reference in enumerate(references)}
     tables = [(again[numbers[table.reference.start]], table.texts) for table in hidden]

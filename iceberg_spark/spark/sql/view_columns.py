@@ -48,7 +48,7 @@ def _column(column: Column, source: s.StructField, target: s.StructField, view: 
     if not can_widen(source.dataType, kind):
         raise InvalidSchemaError(
             f"Column {target.name} of view {view} is {kind.simpleString()}, and its text gives "
-            f"{source.dataType.simpleString()} now: create the view anew"
+            f"{source.dataType.simpleString()} now: create the view again"
         )
     same = _nullable(source.dataType) == kind
     return (column if same else column.cast(kind)).alias(target.name, metadata=target.metadata)

@@ -114,7 +114,7 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
     options = _options(cursor)
     partition = partition_values(cursor, literals=True) if cursor.takes("PARTITION") else ()
     if cursor.takes("IF", "NOT", "EXISTS"):
-        raise cursor.fault("INSERT OVERWRITE ... IF NOT EXISTS: tables of ours can't do that")
+        raise cursor.fault("INSERT OVERWRITE ... IF NOT EXISTS is not supported for Iceberg tables")
     replace_where = None
     if cursor.takes("REPLACE", "WHERE"):
         replace_where, overwrites = cursor.until(*_QUERY_BEGINS), True
