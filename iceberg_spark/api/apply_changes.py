@@ -59,7 +59,7 @@ def add_changes(changes: StagedChanges, request: CdcRequest) -> ChangedRows:
     verb = applied.verb(verb)
     if not change.is_empty:
         changes.actions.append(row_change_action(verb, applied.planned))
-    elif not applied.notes.is_empty:  # the ledger goes with a snapshot of the data, always
+    elif not applied.notes.is_empty:  # the ledger needs a snapshot of the data
         snapshot_properties = verb.snapshot_properties
         changes.actions.append(
             AppendFiles((), branch=verb.branch, snapshot_properties=snapshot_properties)

@@ -70,23 +70,25 @@ class FrameMerge:
         """
         if not self._clauses:
             raise InvalidInputError("mergeInto needs a clause: whenMatched().updateAll(), ...")
-        goes = landing(self._frame.sparkSession, self._name)
-        names = self._names(goes)
+        destination = landing(self._frame.sparkSession, self._name)
+        names = self._names(destination)
         text = partial(column_text, self._frame.sparkSession, names=names)
         clauses = [clause.to_texts(text) for clause in self._clauses]
         if self._evolves:
             columns = from_spark(self._frame.schema)
-            goes = goes.with_columns(self._evolving(goes, columns, clauses, names))
-            names = replace(names, columns=_columns(goes))
-        values = self._values_of_stars(goes, names)
+            destination = destination.with_columns(
+                self._evolving(destination, columns, clauses, names)
+            )
+            names = replace(names, columns=_columns(destination))
+        values = self._values_of_stars(destination, names)
         clauses = [clause.with_stars(values.get(clause.does)) for clause in clauses]
-        with goes.verbs() as verbs:
+        with destination.verbs() as verbs:
             builder = verbs.merge(
                 self._frame,
                 text(self._condition),
-                branch=goes.branch,
-                snapshot_properties=goes.properties,
-                case_sensitive=goes.case_sensitive,
+                branch=destination.branch,
+                snapshot_properties=destination.properties,
+                case_sensitive=destination.case_sensitive,
                 aliases=(names.target[-1], names.alias),
             )
             for clause in clauses:
@@ -94,29 +96,29 @@ class FrameMerge:
             builder.execute()
 
     def _values_of_stars(
-        self, goes: Landing, names: MergeNames
+        self, destination: Landing, names: MergeNames
     ) -> dict[str, Mapping[str, str] | None]:
         """Return what updateAll and insertAll set, by `update` and `insert`; None for all."""
         coerces = coerces_structs(self._frame.sparkSession)
         if not (self._evolves or coerces):
             return {}
-        columns, case = from_spark(self._frame.schema), goes.case_sensitive
+        columns, case = from_spark(self._frame.schema), destination.case_sensitive
         stars = None
         if self._evolves:
-            stars = star_values(columns, goes.schema, names.alias, case_sensitive=case)
+            stars = star_values(columns, destination.schema, names.alias, case_sensitive=case)
         if not coerces:
             return {"update": stars, "insert": stars}
         structs = CoercedStructs(
-            columns, goes.schema, names.alias, names.target[-1], case, self._evolves
+            columns, destination.schema, names.alias, names.target[-1], case, self._evolves
         )
         return {"update": structs.updates() or stars, "insert": structs.inserts() or stars}
 
-    def _names(self, goes: Landing) -> MergeNames:
+    def _names(self, destination: Landing) -> MergeNames:
         """Return the qualifiers of columns; the source is `source` if no column uses its alias."""
-        target = self._name[:-1] if goes.is_named else self._name
-        fold = folding(goes.case_sensitive)
+        target = self._name[:-1] if destination.is_named else self._name
+        fold = folding(destination.case_sensitive)
         alias = alias_of(self._frame)
-        names = MergeNames(self._frame, _SOURCE, alias, target, _columns(goes), fold)
+        names = MergeNames(self._frame, _SOURCE, alias, target, _columns(destination), fold)
         if alias is None or not self._calls(alias, replace(names, target=())):
             return names
         return replace(names, alias=alias)
@@ -134,7 +136,11 @@ class FrameMerge:
         return any(fold(qualifier) == fold(alias) for qualifier in qualifiers)
 
     def _evolving(
-        self, goes: Landing, columns: Schema, text_clauses: Sequence[_TextClause], names: MergeNames
+        self,
+        destination: Landing,
+        columns: Schema,
+        text_clauses: Sequence[_TextClause],
+        names: MergeNames,
     ) -> Schema:
         """Return the columns of the frame that the table is to have."""
         clauses = [
@@ -153,7 +159,7 @@ class FrameMerge:
             source=((names.alias,),),
         )
         dialect = session_dialect(self._frame.sparkSession)
-        case = goes.case_sensitive
+        case = destination.case_sensitive
         return evolving_columns(columns, assigned, dialect, case_sensitive=case)
 
     def _with(
@@ -168,9 +174,9 @@ class FrameMerge:
         return self
 
 
-def _columns(goes: Landing) -> frozenset[str]:
-    fold = folding(goes.case_sensitive)
-    return frozenset(fold(field.name) for field in goes.schema.fields)
+def _columns(destination: Landing) -> frozenset[str]:
+    fold = folding(destination.case_sensitive)
+    return frozenset(fold(field.name) for field in destination.schema.fields)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -141,7 +141,7 @@ class FrameWriter:
 
     def overwrite(self, condition: Column | str) -> None:
         """Replace the rows that match a condition. Raises NoSuchTableError, InvalidSchemaError."""
-        goes = self._landing()
+        destination = self._landing()
         options = {key.lower(): value for key, value in self._state.options.items()}
         for key in options:
             if key not in _OVERWRITE_OPTIONS and not key.startswith(SNAPSHOT_PROPERTY):
@@ -149,16 +149,16 @@ class FrameWriter:
                     f"Option '{key}' does not go with overwrite(condition)"
                     f"{did_you_mean(key, _OVERWRITE_OPTIONS)}"
                 )
-        rows = stored(self._frame, goes.table)
+        rows = stored(self._frame, destination.table)
         where = column_text(self._frame.sparkSession, condition)
-        with goes.verbs() as verbs:
+        with destination.verbs() as verbs:
             verbs.overwrite(
                 rows,
                 where,
-                branch=goes.branch,
-                snapshot_properties=goes.properties,
-                case_sensitive=goes.case_sensitive,
-                engine=goes.options.engine,
+                branch=destination.branch,
+                snapshot_properties=destination.properties,
+                case_sensitive=destination.case_sensitive,
+                engine=destination.options.engine,
             )
 
     def _landing(self) -> Landing:
@@ -166,15 +166,19 @@ class FrameWriter:
 
     def _save(self, mode: str, more: Mapping[str, str]) -> None:
         self._refuse_definitions()
-        goes = self._landing()
-        summary = {f"{SNAPSHOT_PROPERTY}{key}": value for key, value in goes.properties.items()}
+        destination = self._landing()
+        summary = {
+            f"{SNAPSHOT_PROPERTY}{key}": value for key, value in destination.properties.items()
+        }
         others = {key: text for key, text in self._state.options.items() if key.lower() != "branch"}
-        branch_option = {} if goes.branch is None else {"branch": goes.branch}
+        branch_option = {} if destination.branch is None else {"branch": destination.branch}
         options = {**others, **branch_option, **summary, **more}
-        rows = stored(self._frame, goes.table, keeps_unknown=goes.options.merge_schema)
-        with goes.new_branch():
+        rows = stored(
+            self._frame, destination.table, keeps_unknown=destination.options.merge_schema
+        )
+        with destination.new_branch():
             state = replace(self._state, options=options, mode=mode)
-            save_frame(rows, goes.path, state, makes_table=False)
+            save_frame(rows, destination.path, state, makes_table=False)
 
     def _refuse_definitions(self) -> None:
         if self._partition_by or self._properties:
@@ -203,12 +207,12 @@ class FrameWriter:
 
 
 def save_as_table(frame: DataFrame, name: Name, state: BuilderState) -> None:
-    """Do what `saveAsTable` does: columns by name, and overwriting replaces the definition too.
+    """Do what `saveAsTable` does: match columns by name; overwriting replaces the definition too.
 
-    A new table's data files have the writer's format, else that of the session's default source, as
-    in Java. The option `path` is where it goes. Raises TableAlreadyExistsError in Spark's default
-    mode, InvalidInputError for formats that are not Iceberg's, UnsupportedError for `sortBy` and
-    `clusterBy`, and for a branch in place of a whole table.
+    A new table's data files have the writer's format, otherwise that of the session's default source,
+    as in Java. The option `path` is the location of a new table. Raises TableAlreadyExistsError in
+    Spark's default mode, InvalidInputError for formats that are not Iceberg's, UnsupportedError for
+    `sortBy` and `clusterBy`, and for a branch in a mode that replaces a table.
     """
     if state.clustering is not None:
         raise UnsupportedError(

@@ -35,9 +35,9 @@ def create(
 ) -> Table:
     """Create an empty table. Raises TableAlreadyExistsError, InvalidSchemaError.
 
-    `location` is where it goes instead of where the catalog would put it; a catalog of folders
-    can't (UnsupportedError). `case_sensitive` says how columns are found that partitioning and
-    order name.
+    `location` is its location, by default the catalog's choice; a catalog of folders cannot have
+    another (UnsupportedError). `case_sensitive` applies to the columns that partitioning and order
+    name.
     """
     texts = created_with(catalog.properties, property_texts(properties))
     table_schema = as_schema(schema, format_version=check_writable_version(texts))

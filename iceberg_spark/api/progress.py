@@ -1,4 +1,4 @@
-"""Long work shows that it goes on: on a terminal or in a notebook, nowhere else."""
+"""Show the progress of long work, on a terminal or in a notebook only."""
 
 from __future__ import annotations
 

@@ -14,15 +14,15 @@ from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.statements.rows import Delete, Merge, Update
 
 
-def target_relation(statement: Delete | Update | Merge, goes: Landing) -> Relation:
+def target_relation(statement: Delete | Update | Merge, destination: Landing) -> Relation:
     """Return the table as expressions name it: by its alias only, if it has one."""
-    fold = folding(goes.case_sensitive)
+    fold = folding(destination.case_sensitive)
     if statement.alias is not None:
-        return relation_of_schema((), statement.alias, goes.schema, fold)
-    return relation_of_schema(statement.table, statement.table[-1], goes.schema, fold)
+        return relation_of_schema((), statement.alias, destination.schema, fold)
+    return relation_of_schema(statement.table, statement.table[-1], destination.schema, fold)
 
 
-def assigned_column(path: Name, statement: Update | Merge, goes: Landing) -> str:
+def assigned_column(path: Name, statement: Update | Merge, destination: Landing) -> str:
     """Return an assigned column without the table's name before it, as Spark resolves it."""
     table = statement.table if statement.alias is None else (statement.alias,)
     folded = [part.lower() for part in path]
@@ -30,15 +30,15 @@ def assigned_column(path: Name, statement: Update | Merge, goes: Landing) -> str
         size = len(table) - start
         if len(path) > size and folded[:size] == [part.lower() for part in table[start:]]:
             rest = ".".join(path[size:])
-            field_id = goes.schema.find_id(rest, case_sensitive=goes.case_sensitive)
+            field_id = destination.schema.find_id(rest, case_sensitive=destination.case_sensitive)
             if field_id is not None:
                 return rest
     return ".".join(path)
 
 
-def values_of(columns: Sequence[str], texts: Sequence[str], goes: Landing) -> list[str]:
+def values_of(columns: Sequence[str], texts: Sequence[str], destination: Landing) -> list[str]:
     """Return the values of assignments, the table's default in place of DEFAULT."""
-    schema, case = goes.schema, goes.case_sensitive
+    schema, case = destination.schema, destination.case_sensitive
     pairs = zip(columns, texts, strict=True)
     return [value_or_default(schema, column, text, case_sensitive=case) for column, text in pairs]
 

@@ -36,30 +36,32 @@ from iceberg_spark.spec.schema import Schema
 
 def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     """Carry out a MERGE. Raises InvalidInputError for a row that several source rows match."""
-    goes = landing(spark, statement.table)
+    destination = landing(spark, statement.table)
     moment = time.time_ns() // 1000
-    source = _rows_of(spark, statement, goes, moment)
+    source = _rows_of(spark, statement, destination, moment)
     if statement.schema_evolution:
         source_schema = from_spark(source.schema)
-        goes = goes.with_columns(_evolving(spark, statement, goes, source_schema))
-    statement = _with_values_of_stars(spark, statement, source, goes)
+        destination = destination.with_columns(
+            _evolving(spark, statement, destination, source_schema)
+        )
+    statement = _with_values_of_stars(spark, statement, source, destination)
     statement = _at_one_moment(
-        statement, clock((*goes.schema.column_names, *source.columns), moment)
+        statement, clock((*destination.schema.column_names, *source.columns), moment)
     )
     texts = [statement.on]
     for clause in statement.clauses:
-        columns = [assigned_column(path, statement, goes) for path in clause.columns or ()]
-        texts += [clause.condition or "true", *values_of(columns, clause.values, goes)]
-    source_relation = _source(spark, statement, source, goes)
-    around = seen_around(spark, texts, [target_relation(statement, goes), source_relation])
-    inner = with_inner_tables(spark, texts, around, goes.seen)
-    with inner as (on, *expressions), goes.verbs(as_seen=True) as verbs:
+        columns = [assigned_column(path, statement, destination) for path in clause.columns or ()]
+        texts += [clause.condition or "true", *values_of(columns, clause.values, destination)]
+    source_relation = _source(spark, statement, source, destination)
+    around = seen_around(spark, texts, [target_relation(statement, destination), source_relation])
+    inner = with_inner_tables(spark, texts, around, destination.seen)
+    with inner as (on, *expressions), destination.verbs(as_seen=True) as verbs:
         builder = verbs.merge(
             source,
             on,
-            branch=goes.branch,
-            snapshot_properties=goes.properties,
-            case_sensitive=goes.case_sensitive,
+            branch=destination.branch,
+            snapshot_properties=destination.properties,
+            case_sensitive=destination.case_sensitive,
             aliases=(
                 around.name(0, statement.alias or statement.table[-1]),
                 around.name(1, statement.source_alias),
@@ -70,25 +72,27 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
             stated = next(left)
             condition = None if clause.condition is None else stated
             values = [next(left) for _ in clause.values]
-            columns = [assigned_column(path, statement, goes) for path in clause.columns or ()]
+            columns = [
+                assigned_column(path, statement, destination) for path in clause.columns or ()
+            ]
             builder = _with_clause(builder, clause, condition, dict(once(columns, values)))
         builder.execute()
     return nothing(spark)
 
 
-def _rows_of(spark: SparkSession, statement: Merge, goes: Landing, moment: int) -> DataFrame:
+def _rows_of(spark: SparkSession, statement: Merge, destination: Landing, moment: int) -> DataFrame:
     """Return the source, whose clock functions return the same time as those of the clauses.
 
     Columns with the same name are ambiguous, so they get names that no clause uses. With schema
     evolution they keep their name, and the merge is refused.
     """
     everything = f"SELECT * FROM {statement.source}"  # noqa: S608 (the user's own text)
-    query = plan_query(spark, everything, seen=goes.seen)
+    query = plan_query(spark, everything, seen=destination.seen)
     stamped = clock((), moment, _queried(spark, query, everything))(everything)
     if stamped != everything:
-        query = plan_query(spark, stamped, seen=goes.seen)
+        query = plan_query(spark, stamped, seen=destination.seen)
     rows = query.frame(spark)
-    fold = str if goes.case_sensitive else str.lower
+    fold = str if destination.case_sensitive else str.lower
     times = Counter(map(fold, rows.columns))
     if statement.schema_evolution or len(times) == len(rows.columns):
         return rows
@@ -121,7 +125,9 @@ def _at_one_moment(statement: Merge, stamped: Callable[[str], str]) -> Merge:
     return replace(statement, on=stamped(statement.on), clauses=clauses)
 
 
-def _evolving(spark: SparkSession, statement: Merge, goes: Landing, source: Schema) -> Schema:
+def _evolving(
+    spark: SparkSession, statement: Merge, destination: Landing, source: Schema
+) -> Schema:
     """Return the columns of the source that the table is to have."""
     alone = (statement.table[-1:], statement.table) if statement.alias is None else ()
     full_name = () if statement.source_name is None else (statement.source_name,)
@@ -141,11 +147,11 @@ def _evolving(spark: SparkSession, statement: Merge, goes: Landing, source: Sche
         source=((statement.source_alias,), *full_name),
     )
     dialect = session_dialect(spark)
-    return evolving_columns(source, assigned, dialect, case_sensitive=goes.case_sensitive)
+    return evolving_columns(source, assigned, dialect, case_sensitive=destination.case_sensitive)
 
 
 def _with_values_of_stars(
-    spark: SparkSession, statement: Merge, source: DataFrame, goes: Landing
+    spark: SparkSession, statement: Merge, source: DataFrame, destination: Landing
 ) -> Merge:
     """Return a merge whose `*` sets those columns and fields of the table that the source has.
 
@@ -156,14 +162,18 @@ def _with_values_of_stars(
         return statement
     source_schema, case, alias = (
         from_spark(source.schema),
-        goes.case_sensitive,
+        destination.case_sensitive,
         statement.source_alias,
     )
-    stars = star_values(source_schema, goes.schema, alias, case_sensitive=case) if evolves else None
+    stars = (
+        star_values(source_schema, destination.schema, alias, case_sensitive=case)
+        if evolves
+        else None
+    )
     values = {"update": stars, "insert": stars}
     if coerces:
         target = statement.alias or statement.table[-1]
-        structs = CoercedStructs(source_schema, goes.schema, alias, target, case, evolves)
+        structs = CoercedStructs(source_schema, destination.schema, alias, target, case, evolves)
         values = {"update": structs.updates() or stars, "insert": structs.inserts() or stars}
     clauses = tuple(_with_star(clause, values.get(clause.does)) for clause in statement.clauses)
     return replace(statement, clauses=clauses)
@@ -201,7 +211,11 @@ def _with_clause(
             return builder.when_not_matched_by_source_update(assignments, condition)
 
 
-def _source(spark: SparkSession, statement: Merge, rows: DataFrame, goes: Landing) -> Relation:
+def _source(
+    spark: SparkSession, statement: Merge, rows: DataFrame, destination: Landing
+) -> Relation:
     named = statement.source_name
     full_name = () if named is None else whole_name(spark, named)
-    return relation_of_frame(full_name, statement.source_alias, rows, folding(goes.case_sensitive))
+    return relation_of_frame(
+        full_name, statement.source_alias, rows, folding(destination.case_sensitive)
+    )

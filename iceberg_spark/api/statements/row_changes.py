@@ -75,9 +75,9 @@ _SAID_BY_THE_STATEMENT = {
 
 def truncate(spark: SparkSession, statement: Truncate) -> DataFrame:
     """Take all rows out of a table."""
-    goes = landing(spark, statement.table)
-    with goes.verbs() as verbs:
-        verbs.delete("true", branch=goes.branch, snapshot_properties=goes.properties)
+    destination = landing(spark, statement.table)
+    with destination.verbs() as verbs:
+        verbs.delete("true", branch=destination.branch, snapshot_properties=destination.properties)
     return nothing(spark)
 
 
@@ -104,33 +104,33 @@ class _PlannedInsert:
     """An insert whose rows are planned; `fixed` are the values of PARTITION."""
 
     statement: Insert
-    goes: Landing
+    destination: Landing
     rows: DataFrame
     fixed: Mapping[str, str]
 
 
 def _planned(spark: SparkSession, statement: Insert) -> _PlannedInsert:
     _check_options(statement.options)
-    goes = landing(spark, statement.table, statement.options)
-    fixed = _partition_values(spark, goes, statement)
-    rows = _query(spark, goes, statement, fixed).frame(spark)
+    destination = landing(spark, statement.table, statement.options)
+    fixed = _partition_values(spark, destination, statement)
+    rows = _query(spark, destination, statement, fixed).frame(spark)
     if statement.schema_evolution:
-        goes = goes.with_columns(from_spark(rows.schema))
-    matched = _matched(goes, statement, rows, fixed)
-    return _PlannedInsert(statement, goes, matched, fixed)
+        destination = destination.with_columns(from_spark(rows.schema))
+    matched = _matched(destination, statement, rows, fixed)
+    return _PlannedInsert(statement, destination, matched, fixed)
 
 
 def _write(spark: SparkSession, planned: _PlannedInsert) -> None:
-    goes, statement = planned.goes, planned.statement
-    with goes.verbs(appends=not statement.overwrites) as verbs:
+    destination, statement = planned.destination, planned.statement
+    with destination.verbs(appends=not statement.overwrites) as verbs:
         if statement.overwrites:
             _overwrite(spark, verbs, planned)
         else:
             verbs.append(
                 planned.rows,
-                branch=goes.branch,
-                snapshot_properties=goes.properties,
-                case_sensitive=goes.case_sensitive,
+                branch=destination.branch,
+                snapshot_properties=destination.properties,
+                case_sensitive=destination.case_sensitive,
             )
 
 
@@ -152,25 +152,29 @@ def planned_query(spark: SparkSession, statement: Insert) -> Query:
 
     Raises NoSuchTableError.
     """
-    goes = landing(spark, statement.table, statement.options)
-    return _query(spark, goes, statement, _partition_values(spark, goes, statement))
+    destination = landing(spark, statement.table, statement.options)
+    return _query(spark, destination, statement, _partition_values(spark, destination, statement))
 
 
 def _query(
-    spark: SparkSession, goes: Landing, statement: Insert, fixed: Mapping[str, str]
+    spark: SparkSession, destination: Landing, statement: Insert, fixed: Mapping[str, str]
 ) -> Query:
     """Return the query with the columns' defaults in place of DEFAULT in VALUES or SELECT.
 
     In SELECT a column with the name `default` takes precedence over the keyword, as in Spark.
     """
-    columns, dialect = _columns(goes, statement, fixed), session_dialect(spark)
-    case = goes.case_sensitive
-    query = rows_with_defaults(statement.query, columns, goes.schema, dialect, case_sensitive=case)
-    selected = selected_with_defaults(query, columns, goes.schema, dialect, case_sensitive=case)
-    planned = plan_query(spark, query, seen=goes.seen)
+    columns, dialect = _columns(destination, statement, fixed), session_dialect(spark)
+    case = destination.case_sensitive
+    query = rows_with_defaults(
+        statement.query, columns, destination.schema, dialect, case_sensitive=case
+    )
+    selected = selected_with_defaults(
+        query, columns, destination.schema, dialect, case_sensitive=case
+    )
+    planned = plan_query(spark, query, seen=destination.seen)
     if selected == query or _is_resolved(planned, spark):
         return planned
-    return plan_query(spark, selected, seen=goes.seen)
+    return plan_query(spark, selected, seen=destination.seen)
 
 
 def _is_resolved(query: Query, spark: SparkSession) -> bool:
@@ -180,48 +184,48 @@ def _is_resolved(query: Query, spark: SparkSession) -> bool:
         return False
 
 
-def _columns(goes: Landing, statement: Insert, fixed: Mapping[str, str]) -> list[str]:
+def _columns(destination: Landing, statement: Insert, fixed: Mapping[str, str]) -> list[str]:
     """Return the columns that the query's are for, in its order."""
-    every = [field.name for field in goes.schema.fields if field.name not in fixed]
+    every = [field.name for field in destination.schema.fields if field.name not in fixed]
     return list(statement.columns) or every
 
 
 def _overwrite(spark: SparkSession, verbs: RowVerbs, planned: _PlannedInsert) -> None:
     """Replace rows by REPLACE WHERE, in partitions that get rows (dynamic), or by static values."""
-    goes, rows = planned.goes, planned.rows
+    destination, rows = planned.destination, planned.rows
     where = planned.statement.replace_where
     if where is None and str(spark.conf.get(_MODE, "static")).lower() == "dynamic":
         verbs.dynamic_partition_overwrite(
             rows,
-            branch=goes.branch,
-            snapshot_properties=goes.properties,
-            case_sensitive=goes.case_sensitive,
+            branch=destination.branch,
+            snapshot_properties=destination.properties,
+            case_sensitive=destination.case_sensitive,
         )
         return
     verbs.overwrite(
         rows,
-        with_values(spark, goes.table.schema(), planned.fixed)
+        with_values(spark, destination.table.schema(), planned.fixed)
         if where is None
         else parse_row_filter(spark, where),
-        branch=goes.branch,
-        snapshot_properties=goes.properties,
-        case_sensitive=goes.case_sensitive,
+        branch=destination.branch,
+        snapshot_properties=destination.properties,
+        case_sensitive=destination.case_sensitive,
     )
 
 
 def _matched(
-    goes: Landing, statement: Insert, rows: DataFrame, fixed: Mapping[str, str]
+    destination: Landing, statement: Insert, rows: DataFrame, fixed: Mapping[str, str]
 ) -> DataFrame:
     """Return the rows under the names of the table's columns; `fixed` are in none of them."""
-    _check_fixed_alone(goes, rows.columns if statement.by_name else statement.columns, fixed)
+    _check_fixed_alone(destination, rows.columns if statement.by_name else statement.columns, fixed)
     if statement.by_name:
         for name, text in fixed.items():
             rows = rows.withColumn(name, expression(text))
-        every = [field.name for field in goes.schema.fields]
-        check_columns_by_name(rows.columns, every, partial(_spelt, goes))
-        return _stored(goes, rows)
-    check_listed_once(statement.columns, partial(_spelt, goes))
-    names = _columns(goes, statement, fixed)
+        every = [field.name for field in destination.schema.fields]
+        check_columns_by_name(rows.columns, every, partial(_spelt, destination))
+        return _stored(destination, rows)
+    check_listed_once(statement.columns, partial(_spelt, destination))
+    names = _columns(destination, statement, fixed)
     if len(names) != len(rows.columns):
         kind = TooManyColumnsError if len(rows.columns) > len(names) else NotEnoughColumnsError
         raise kind(
@@ -230,20 +234,22 @@ def _matched(
         )
     renamed = rows.toDF(*names)
     try:
-        renamed = with_inner_names(renamed, _fields(goes, names))
+        renamed = with_inner_names(renamed, _fields(destination, names))
     except MissingFieldsError as error:
         if statement.columns:  # Spark then finds columns by name, and their fields by position
             with_condition(error, CANNOT_FIND_DATA)
         raise
     if fixed:
         renamed = renamed.withColumns({name: expression(text) for name, text in fixed.items()})
-    return _stored(goes, renamed)
+    return _stored(destination, renamed)
 
 
-def _check_fixed_alone(goes: Landing, names: Sequence[str], fixed: Mapping[str, str]) -> None:
+def _check_fixed_alone(
+    destination: Landing, names: Sequence[str], fixed: Mapping[str, str]
+) -> None:
     """Refuse values for a column that has one by PARTITION (Spark: the same)."""
-    fixed_names = {_spelt(goes, name) for name in fixed}
-    twice = next((name for name in names if _spelt(goes, name) in fixed_names), None)
+    fixed_names = {_spelt(destination, name) for name in fixed}
+    twice = next((name for name in names if _spelt(destination, name) in fixed_names), None)
     if twice is not None:
         error = InvalidInputError(
             f"Column '{twice}' has its value by PARTITION (...), and the query gives it another: "
@@ -252,41 +258,43 @@ def _check_fixed_alone(goes: Landing, names: Sequence[str], fixed: Mapping[str, 
         raise with_condition(error, STATIC_PARTITION_COLUMN)
 
 
-def _stored(goes: Landing, rows: DataFrame) -> DataFrame:
+def _stored(destination: Landing, rows: DataFrame) -> DataFrame:
     """Return rows cast to the table's types as Spark's ANSI store assignment does.
 
     Fields inside of columns are found by name, and none may be missing or too many.
     """
-    fields = _fields(goes, rows.columns)
+    fields = _fields(destination, rows.columns)
     check_inner_names(rows, fields)
     return rows.to(StructType(fields))
 
 
-def _fields(goes: Landing, names: Sequence[str]) -> list[StructField]:
+def _fields(destination: Landing, names: Sequence[str]) -> list[StructField]:
     """Return the table's columns with these names. Raises InvalidSchemaError for unknown names."""
-    table_names = _by_name(goes)
-    kinds = {field.name: field for field in row_type(goes.schema).fields}
+    table_names = _by_name(destination)
+    kinds = {field.name: field for field in row_type(destination.schema).fields}
     for name in names:
-        if _spelt(goes, name) not in table_names:
+        if _spelt(destination, name) not in table_names:
             raise NoSuchColumnError(f"The table has no column '{name}'; it has: {', '.join(kinds)}")
-    return [kinds[table_names[_spelt(goes, name)]] for name in names]
+    return [kinds[table_names[_spelt(destination, name)]] for name in names]
 
 
-def _by_name(goes: Landing) -> dict[str, str]:
+def _by_name(destination: Landing) -> dict[str, str]:
     """Return the names of the table's columns by how the session looks them up."""
-    return {_spelt(goes, field.name): field.name for field in goes.schema.fields}
+    return {_spelt(destination, field.name): field.name for field in destination.schema.fields}
 
 
-def _spelt(goes: Landing, name: str) -> str:
-    return name if goes.case_sensitive else name.lower()
+def _spelt(destination: Landing, name: str) -> str:
+    return name if destination.case_sensitive else name.lower()
 
 
-def _partition_values(spark: SparkSession, goes: Landing, statement: Insert) -> dict[str, str]:
+def _partition_values(
+    spark: SparkSession, destination: Landing, statement: Insert
+) -> dict[str, str]:
     """Return the values of PARTITION (...), by the table's own names of the columns.
 
     They are cast to the column's type, as Spark does with literals there (`day = '2024-01-01'`).
     """
-    table, table_names = goes.table, _by_name(goes)
+    table, table_names = destination.table, _by_name(destination)
     parts = {
         table.schema().find_column_name(part.source_id)
         for part in table.spec().fields
@@ -294,11 +302,11 @@ def _partition_values(spark: SparkSession, goes: Landing, statement: Insert) -> 
     }
     if not statement.partition:
         return {}
-    kinds = {field.name: field.dataType for field in row_type(goes.schema).fields}
+    kinds = {field.name: field.dataType for field in row_type(destination.schema).fields}
     casts, typed = {}, {}
-    check_once([_spelt(goes, name) for name, _ in statement.partition])
+    check_once([_spelt(destination, name) for name, _ in statement.partition])
     for name, text in statement.partition:
-        column = table_names.get(_spelt(goes, name))
+        column = table_names.get(_spelt(destination, name))
         if column is None or column not in parts:
             error = InvalidInputError(
                 f"PARTITION ({name}): the table is partitioned by {table.spec()}; only columns "
@@ -315,16 +323,16 @@ def _partition_values(spark: SparkSession, goes: Landing, statement: Insert) -> 
 
 def delete(spark: SparkSession, statement: Delete) -> DataFrame:
     """Delete the rows for which the condition is true."""
-    goes = landing(spark, statement.table)
-    around = seen_around(spark, [statement.condition], [target_relation(statement, goes)])
-    with with_inner_tables(spark, [statement.condition], around, goes.seen) as (condition,):
+    destination = landing(spark, statement.table)
+    around = seen_around(spark, [statement.condition], [target_relation(statement, destination)])
+    with with_inner_tables(spark, [statement.condition], around, destination.seen) as (condition,):
         alias = _alias(statement, around, [condition])
-        with goes.verbs(as_seen=not is_of_one_row([condition])) as verbs:
+        with destination.verbs(as_seen=not is_of_one_row([condition])) as verbs:
             verbs.delete(
                 condition,
-                branch=goes.branch,
-                snapshot_properties=goes.properties,
-                case_sensitive=goes.case_sensitive,
+                branch=destination.branch,
+                snapshot_properties=destination.properties,
+                case_sensitive=destination.case_sensitive,
                 alias=alias,
             )
     return nothing(spark)
@@ -332,20 +340,20 @@ def delete(spark: SparkSession, statement: Delete) -> DataFrame:
 
 def update(spark: SparkSession, statement: Update) -> DataFrame:
     """Set columns of the rows for which the condition is true."""
-    goes = landing(spark, statement.table)
-    columns = [assigned_column(path, statement, goes) for path, _ in statement.values]
-    texts = values_of(columns, [text for _, text in statement.values], goes)
+    destination = landing(spark, statement.table)
+    columns = [assigned_column(path, statement, destination) for path, _ in statement.values]
+    texts = values_of(columns, [text for _, text in statement.values], destination)
     expressions = [statement.condition, *texts]
-    around = seen_around(spark, expressions, [target_relation(statement, goes)])
-    inner = with_inner_tables(spark, expressions, around, goes.seen)
+    around = seen_around(spark, expressions, [target_relation(statement, destination)])
+    inner = with_inner_tables(spark, expressions, around, destination.seen)
     as_seen = not is_of_one_row(expressions)
-    with inner as (condition, *values), goes.verbs(as_seen=as_seen) as verbs:
+    with inner as (condition, *values), destination.verbs(as_seen=as_seen) as verbs:
         verbs.update(
             dict(once(columns, values)),
             condition,
-            branch=goes.branch,
-            snapshot_properties=goes.properties,
-            case_sensitive=goes.case_sensitive,
+            branch=destination.branch,
+            snapshot_properties=destination.properties,
+            case_sensitive=destination.case_sensitive,
             alias=_alias(statement, around, [condition, *values]),
         )
     return nothing(spark)

@@ -69,14 +69,14 @@ def show_partitions(spark: SparkSession, statement: ShowPartitions) -> DataFrame
     text. Raises UnsupportedError if the table is not partitioned, InvalidInputError for a name in
     PARTITION that is not a partition field, and for a value outside its type.
     """
-    goes = target(spark, statement.table)
-    table = goes.table()
+    table_target = target(spark, statement.table)
+    table = table_target.table()
     metadata = table.metadata
     if table.spec().is_unpartitioned:
         error = UnsupportedError(f"SHOW PARTITIONS: {'.'.join(statement.table)} is not partitioned")
         raise with_condition(error, NO_PARTITION_MANAGEMENT)
     expected = _partition_filter(spark, statement, metadata)
-    head = choose_snapshot(metadata, SnapshotChoice(branch=goes.branch)).snapshot_id
+    head = choose_snapshot(metadata, SnapshotChoice(branch=table_target.branch)).snapshot_id
     shown: set[str] = set()
     if head is not None:
         for sums in partition_sums(metadata, table.io, metadata.snapshot(head)):

@@ -98,17 +98,17 @@ def _migrate(called: Called) -> Rows:
 
 def _upsert(called: Called) -> Rows:
     """Upsert as a statement does: to the branch of the name or of the session, or staged."""
-    goes = landing_at(called.spark, called.target())
+    destination = landing_at(called.spark, called.target())
     source = f"TABLE {called.values['source_view']}"
     is_ours = mentions_ours(called.spark, source)
     changes = plan_query(called.spark, source).frame(called.spark) if is_ours else _view(called)
-    with goes.verbs() as verbs:
+    with destination.verbs() as verbs:
         result = verbs.upsert(
             changes,
             tuple(called.values.get("keys") or ()),
-            branch=goes.branch,
-            snapshot_properties=goes.properties,
-            case_sensitive=goes.case_sensitive,
+            branch=destination.branch,
+            snapshot_properties=destination.properties,
+            case_sensitive=destination.case_sensitive,
             **called.arguments("order_by", "global_delete"),
         )
     return [tuple(getattr(result, name) for name in _UPSERTED)]
