@@ -209,10 +209,11 @@ class FrameWriter:
 def save_as_table(frame: DataFrame, name: Name, state: BuilderState) -> None:
     """Do what `saveAsTable` does: match columns by name; overwriting replaces the definition too.
 
-    A new table's data files have the writer's format, otherwise that of the session's default source,
-    as in Java. The option `path` is the location of a new table. Raises TableAlreadyExistsError in
-    Spark's default mode, InvalidInputError for formats that are not Iceberg's, UnsupportedError for
-    `sortBy` and `clusterBy`, and for a branch in a mode that replaces a table.
+    A new table's data files have the writer's format, otherwise that of the session's default
+    source, as in Java. The option `path` is the location of a new table. Raises
+    TableAlreadyExistsError in Spark's default mode, InvalidInputError for formats that are not
+    Iceberg's, UnsupportedError for `sortBy` and `clusterBy`, and for a branch in a mode that
+    replaces a table.
     """
     if state.clustering is not None:
         raise UnsupportedError(
