@@ -151,7 +151,7 @@ REFUSED = [  # what Java says, and what we say
     ),
     ("ALTER TABLE {c}.sqls.t CREATE TAG eoy", "eoy already exists", "a tag 'eoy' already"),
     ("INSERT INTO {c}.sqls.t VALUES (1, 2)", "NOT_ENOUGH_DATA_COLUMNS", "2 columns .* 9 are"),
-    ("INSERT INTO {c}.sqls.t (id, id) VALUES (1, 2)", "COLUMN_ALREADY_EXISTS", "named 'id'"),
+    ("INSERT INTO {c}.sqls.t (id, id) VALUES (1, 2)", "COLUMN_ALREADY_EXISTS", "column 'id' twice"),
     ("INSERT INTO {c}.sqls.t (id) VALUES ('no number')", "CANNOT_SAFELY_CAST", "`id` is of type"),
     ("UPDATE {c}.sqls.t SET id = 1, id = 2", "Multiple assignments", "'id' gets a value twice"),
     ("UPDATE {c}.sqls.t SET nowhere = 1", "`nowhere` cannot", "no column 'nowhere'"),
