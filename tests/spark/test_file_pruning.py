@@ -208,7 +208,7 @@ def test_relations_of_classes_that_are_compiled_again_are_pruned(
 ) -> None:
     compiled_java._object.cache_clear()
     compiled_java._compiled.cache_clear()
-    parquet_files._known.cache_clear()
+    parquet_files._cached_relation.cache_clear()
     again = ice.load_table(place).scan().to_df(spark).where("id < 5")
     assert files(again) == 1 and again.count() == 5
     assert files(frame.where("id < 5")) == 1

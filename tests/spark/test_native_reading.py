@@ -222,9 +222,9 @@ def test_files_are_listed_once_and_frames_of_them_can_be_joined(spark: Any, tmp_
     table = ice.create_table(str(tmp_path / "t"), "id bigint, k string")
     table.append(pa.table({"id": range(5), "k": list("abcde")}))
     first = table.scan().to_df(spark)
-    listed = files_module._known.cache_info().misses
+    listed = files_module._cached_relation.cache_info().misses
     second = table.scan().to_df(spark)
-    assert files_module._known.cache_info().misses == listed
+    assert files_module._cached_relation.cache_info().misses == listed
     pairs = first.join(second, first.id == second.id + 1).select(first.k, second.k).collect()
     assert sorted(map(tuple, pairs)) == [("b", "a"), ("c", "b"), ("d", "c"), ("e", "d")]
 
