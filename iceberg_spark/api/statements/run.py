@@ -39,6 +39,7 @@ from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments, with_versions
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
+from iceberg_spark.spark.sql.enabled_sessions import is_enabled
 from iceberg_spark.spark.sql.frames import Frames, frames_as_views
 from iceberg_spark.spark.sql.inner_tables import with_inner_query
 from iceberg_spark.spark.sql.mentions import mentions_ours
@@ -205,7 +206,7 @@ def _is_about_ours(spark: SparkSession, command: Command) -> bool:
             return bool(name) and is_ours(spark, name[0])
         case CreateNamespace() | DropNamespace() | AlterNamespace() | CommentOn(kind="namespace"):
             _refuse_catalog(spark, name)
-            return names_namespace(spark, name)
+            return len(name) > 1 and names_namespace(spark, name)
         case DescribeNamespace():
             return names_namespace(spark, name)
         case _ if isinstance(command, NamespaceListing):
@@ -217,9 +218,10 @@ def _is_about_ours(spark: SparkSession, command: Command) -> bool:
 def _refuse_catalog(spark: SparkSession, name: tuple[str, ...]) -> None:
     """Refuse to change an Iceberg catalog's root as a namespace, which it is for reads only.
 
-    Spark would take the name for a namespace of its own catalog.
+    Spark would mistake the name for a namespace of its own catalog. Sessions that are not enabled
+    may have a database of that name.
     """
-    if len(name) == 1 and is_ours(spark, name[0]):
+    if len(name) == 1 and is_enabled(spark) and is_ours(spark, name[0]):
         raise UnsupportedError(
             f"{name[0]} is a catalog and cannot be created, changed or dropped by a statement: "
             f"name a namespace in it, like {name[0]}.db"
