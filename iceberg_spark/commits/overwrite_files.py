@@ -33,8 +33,8 @@ class OverwriteFiles:
     a replaced file, and a data file with only some rows that match `row_filter` (the message names
     it). `planned` sets since when and how strictly conflicts are checked. `schema` is the schema
     that the names in filters refer to. Delete files go with the rows of `row_filter`; with
-    `deletes_filter` also those that only delete rows matching it, all of which `delete` must
-    replace, if new rows are a conflict. With `replaces_table`, the rows of an earlier definition
+    `deletes_filter` also those of partitions that match it, whose data files `delete` must have,
+    if new rows are a conflict. With `replaces_table`, the rows of an earlier definition
     were removed: the snapshot is an overwrite although this action removes no file.
     """
 
@@ -61,7 +61,7 @@ class OverwriteFiles:
         self._add = tuple(add)
         self._delete = tuple(delete)
         self._row_filter = row_filter
-        self._deletes_filter = row_filter
+        self._deletes_filter = None
         if planned is not None and planned.refuse_new_data and deletes_filter is not None:
             # Rows that another writer adds meanwhile would need the deletes committed for them.
             self._deletes_filter = deletes_filter
@@ -94,9 +94,13 @@ class OverwriteFiles:
         data: list[Selection] = [paths] if self._delete else []
         deletes: list[Selection] = []
         if self._row_filter is not None:
-            data.append(self._matching(base, self._row_filter))
+            rows = self._matching(base, self._row_filter)
+            data.append(rows)
+            deletes.append(rows)
         if self._deletes_filter is not None:
-            deletes.append(self._matching(base, self._deletes_filter))
+            # By statistics a delete file could match whose deleted rows are in files that stay,
+            # because these have no live row that matches.
+            deletes.append(self._matching(base, self._deletes_filter, partition_only=True))
         changes = FileChanges(
             added=self._add,
             data=data,
@@ -116,9 +120,11 @@ class OverwriteFiles:
             return self._if_none_removed
         return Operation.OVERWRITE if self._add else Operation.DELETE
 
-    def _matching(self, base: TableMetadata, row_filter: Unbound) -> MatchingRows:
+    def _matching(
+        self, base: TableMetadata, row_filter: Unbound, *, partition_only: bool = False
+    ) -> MatchingRows:
         bound = self._bind(base, row_filter)
-        return MatchingRows(base, bound, to_text(bound))
+        return MatchingRows(base, bound, to_text(bound), partition_only)
 
     def _bind(self, base: TableMetadata, unbound: Unbound) -> Bound:
         return bind_again(

@@ -182,12 +182,13 @@ class MatchingRows:
 
     Decides by the partition, then by statistics (Java: ManifestFilterManager). A data file with
     only some rows that may match is a ValidationException, which names it. Such a delete file is
-    kept: the rows that it deletes may remain.
+    kept: the rows that it deletes may remain. With `partition_only` statistics decide nothing.
     """
 
     base: TableMetadata
     bound: Bound
     text: str
+    partition_only: bool = False
 
     def may_hold(self, manifest: ManifestFile) -> bool:
         """Return whether a manifest's partitions may hold matching rows."""
@@ -196,7 +197,9 @@ class MatchingRows:
 
     def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:
         """Return which entries' rows all match. Raises ValidationException."""
-        may, must = row_matches(self.base, manifest, entries, self.bound)
+        may, must = row_matches(
+            self.base, manifest, entries, self.bound, partition_only=self.partition_only
+        )
         partly = may & ~must
         if manifest.content is ManifestContent.DATA and partly.any():
             path = entries.column("file_path")[int(np.flatnonzero(partly)[0])].as_py()
@@ -209,7 +212,12 @@ class MatchingRows:
 
 
 def row_matches(
-    base: TableMetadata, manifest: ManifestFile, entries: pa.Table, bound: Bound
+    base: TableMetadata,
+    manifest: ManifestFile,
+    entries: pa.Table,
+    bound: Bound,
+    *,
+    partition_only: bool = False,
 ) -> tuple[Mask, Mask]:
     """Return which entries may have matching rows, and which have nothing else."""
     rows = entries.num_rows
@@ -223,6 +231,9 @@ def row_matches(
         members = number == index
         if isinstance(rest, Constant):
             may[members] = must[members] = rest.value
+            continue
+        if partition_only:
+            may[members] = True
             continue
         if statistics is None:
             statistics = stats_table(entries, stats.needed(bound))

@@ -209,15 +209,24 @@ def test_snapshot_properties_land_in_the_summary():
     assert table.current_snapshot().summary["job"] == "d"
 
 
-def test_an_equality_delete_goes_by_the_columns_that_it_compares() -> None:
+@pytest.mark.parametrize("allow_rewrite", [True, False])
+def test_an_equality_delete_goes_by_the_columns_that_it_compares(allow_rewrite: bool) -> None:
     table = make()
     table.append(rows(id=[1], k=["b"]))
     table.append(rows(id=[2], k=["a"]))
     delete = equality_delete(table, id=1, k="a")
     commit(table._catalog, table.identifier, RowDelta((), [delete], planned=None), table._loaded)
     table.refresh()
-    table.overwrite(rows(id=[9], k=["a"]), "k = 'a'")
+    table.overwrite(rows(id=[9], k=["a"]), "k = 'a'", allow_rewrite=allow_rewrite)
     assert ids(table) == [9]
+
+
+def test_a_deleted_row_stays_deleted_in_a_file_without_other_matching_rows() -> None:
+    table = make()
+    table.append(rows(id=[2, 3], k=["b", "b"]))
+    table.upsert(rows(id=[2], k=["b"]), ["id"])
+    table.overwrite(rows(id=[9], k=["a"]), "id < 3")  # the first file has no live row to replace
+    assert ids(table) == [3, 9]
 
 
 def equality_delete(table: Table, **row: object) -> DataFile:
