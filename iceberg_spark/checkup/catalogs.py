@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.filesystem import WAREHOUSE
+from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.checkup.report import Finding, State
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io.storage import open_storage
@@ -27,12 +28,14 @@ def catalog_findings(
     Args:
         name: The name of the catalog.
         load: Loads the catalog.
-        properties: Its properties; a `warehouse` that is a location is tried.
+        properties: Its properties. A `warehouse` that is a location is tried, but not that of a
+            REST catalog.
         advice: Where its properties come from.
     """
     what = f"catalog {name}"
     try:
-        load().table_exists(_NO_TABLE)
+        catalog = load()
+        catalog.table_exists(_NO_TABLE)
     except UnsupportedError as error:
         yield Finding(what, State.NOTE, first_line(error))
         return
@@ -41,7 +44,8 @@ def catalog_findings(
         return
     yield Finding(what, State.OK, "reachable")
     warehouse = properties.get(WAREHOUSE, "")
-    if "/" in warehouse:  # a REST catalog's warehouse may be a name
+    # A REST server gives credentials with each table, and its warehouse may be a name.
+    if "/" in warehouse and not isinstance(catalog, RestCatalog):
         yield _store_finding(f"store of {name}", warehouse, properties)
 
 

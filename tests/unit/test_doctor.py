@@ -7,6 +7,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.catalog.config import configured_names
+from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.checkup import examine
 from iceberg_spark.checkup.report import Finding, Report, State
 from iceberg_spark.checkup.session import worker_finding
@@ -84,6 +85,17 @@ def test_the_store_of_a_catalogs_warehouse_is_tried(
     assert far.state is State.WRONG
     assert "s3.endpoint" in far.to_do
     assert "hidden" not in repr(report)
+
+
+def test_the_warehouse_of_a_rest_catalog_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(RestCatalog, "table_exists", lambda *_: False)
+    catalog = f"type: rest\n    uri: http://localhost:1\n    warehouse: s3://bucket/{tmp_path.name}"
+    (tmp_path / ".pyiceberg.yaml").write_text(f"catalog:\n  far:\n    {catalog}\n")
+    names = [found.what for found in ice.doctor().findings]
+    assert "catalog far" in names
+    assert "store of far" not in names
 
 
 def test_extras_are_named_by_what_is_used(monkeypatch: pytest.MonkeyPatch):
