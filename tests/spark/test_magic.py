@@ -10,6 +10,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark.api.magic import ShownRows
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.sql.statements.cursor import split_statements
 
 
 class Shell:
@@ -55,6 +56,13 @@ def test_a_cell_may_have_several_statements(spark: Any, tmp_path: Path) -> None:
         SELECT * FROM {table};""",
     )
     assert shown.rows == (("a;b",),)
+
+
+def test_a_semicolon_within_a_script_ends_no_statement() -> None:
+    script = "BEGIN SELECT 1; SELECT 2; END"
+    assert split_statements(script) == [script]
+    assert split_statements(f"label: {script}") == [f"label: {script}"]
+    assert split_statements("SELECT begin FROM t; SELECT 2") == ["SELECT begin FROM t", " SELECT 2"]
 
 
 def test_ipython_finds_the_extension_and_nothing_else_loads_ipython() -> None:

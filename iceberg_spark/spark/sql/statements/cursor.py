@@ -88,7 +88,8 @@ def split_statements(text: str, dialect: Dialect = SPARK) -> list[str]:
         tokens = script_tokens(text, dialect)
     except UnreadableTextError:
         return [text]
-    if any(token.text.upper() == "BEGIN" for token in tokens[:3]):  # BEGIN, or a label: BEGIN
+    words = [token.text.upper() for token in tokens[:3]]
+    if words[:1] == ["BEGIN"] or words[1:] == [":", "BEGIN"]:  # a script may have a label
         return [text]
     statements, start, is_empty = [], 0, True
     for token in tokens:
