@@ -146,9 +146,10 @@ format: setup ## Format the code and mend what ruff can mend
 public-api: setup ## Write public-api.txt anew
 	$(PY) scripts/public_api.py --write
 
-settings: setup ## Write the tables of docs/settings.md and docs/procedures.md again
+settings: setup ## Write the generated tables of docs/settings.md, procedures.md and catalog-properties.md again
 	$(PY) -m scripts.runtime_settings --write
 	$(PY) -m scripts.procedures_page --write
+	$(PY) -m scripts.catalog_properties_page --write
 
 clean: ## Remove everything that was made here, the environments too
 	rm -rf .venv .venv-4.3 .venv-lowest .venv-clients .venv-audit .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
