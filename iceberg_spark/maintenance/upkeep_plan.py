@@ -35,9 +35,10 @@ _MB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceItem:
-    """One item: the method of `t.maintenance`, the reason, and the cost.
+    """One item: the method of `t.maintenance`, the reason, the cost and the gain.
 
     `bytes` are read and written; `requests` are sent to an object store. Both are approximate.
+    `gain` is a sentence with the numbers that the plan knows, for people.
     """
 
     action: str
@@ -45,6 +46,7 @@ class MaintenanceItem:
     bytes: int
     requests: int
     options: Mapping[str, object] = field(default_factory=dict)
+    gain: str = ""
 
     def __str__(self) -> str:
         return (
@@ -79,9 +81,13 @@ def old_snapshots(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     )
     freed = sum(int(size) for size in sizes if size.isdigit())
     reason = f"{len(gone):,} snapshots are older than their retention"
+    gain = f"Snapshots in the metadata: {len(gone):,} fewer"
     if freed:
         reason += f"; some {freed / _MB:,.1f} MB of files go with them"
-    return MaintenanceItem("expire_snapshots", reason, 0, 3 * len(metadata.snapshots))
+        gain += f"; storage: about {freed / _MB:,.1f} MB less"
+    return MaintenanceItem(
+        "expire_snapshots", reason, 0, 3 * len(metadata.snapshots), gain=f"{gain}."
+    )
 
 
 def badly_made_files(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
@@ -105,7 +111,8 @@ def badly_made_files(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
         f"{files:,} data files of {size / files / _MB:,.2f} MB on average, small, large or much "
         f"deleted, become about {new_files:,}"
     )
-    return MaintenanceItem("rewrite_data_files", reason, 2 * size, 2 * files + new_files)
+    gain = f"Data files to open: about {new_files:,} instead of {files:,}."
+    return MaintenanceItem("rewrite_data_files", reason, 2 * size, 2 * files + new_files, gain=gain)
 
 
 def equality_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
@@ -122,7 +129,10 @@ def equality_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     ]
     reason = f"{files:,} equality delete files apply to {len(touched):,} data files"
     size = sum(task.file_size_in_bytes for task in touched)
-    return MaintenanceItem("convert_equality_deletes", reason, size, 2 * len(touched) + files)
+    gain = f"Data files whose rows are compared with keys: {len(touched):,} fewer."
+    return MaintenanceItem(
+        "convert_equality_deletes", reason, size, 2 * len(touched) + files, gain=gain
+    )
 
 
 def small_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
@@ -136,7 +146,10 @@ def small_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     if tasks >= len(files):  # one for each data file, as the table wants them
         return None
     reason = f"{len(files):,} position delete files of {size / len(files):,.0f} bytes on average"
-    return MaintenanceItem("rewrite_position_delete_files", reason, 2 * size, len(files) + tasks)
+    gain = f"Delete files to open: about {tasks:,} instead of {len(files):,}."
+    return MaintenanceItem(
+        "rewrite_position_delete_files", reason, 2 * size, len(files) + tasks, gain=gain
+    )
 
 
 def dangling_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
@@ -146,7 +159,9 @@ def dangling_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     if not gone:
         return None
     reason = f"{len(gone):,} delete files apply to no data file"
-    return MaintenanceItem("remove_dangling_deletes", reason, 0, 4)
+    size = sum(entry.data_file.file_size_in_bytes for entry in gone)
+    gain = f"Delete files in the metadata: {len(gone):,} fewer, of {size:,} bytes."
+    return MaintenanceItem("remove_dangling_deletes", reason, 0, 4, gain=gain)
 
 
 def small_manifests(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
@@ -169,7 +184,8 @@ def small_manifests(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     if count < max(UPKEEP.manifests, 2 * needed):
         return None
     reason = f"{count:,} manifests where {needed:,} would suffice: every scan reads them"
-    return MaintenanceItem("rewrite_manifests", reason, 2 * size, count + needed)
+    gain = f"Manifests to open: about {needed:,} instead of {count:,}."
+    return MaintenanceItem("rewrite_manifests", reason, 2 * size, count + needed, gain=gain)
 
 
 def orphans(catalog: Catalog, table: LoadedTable) -> MaintenanceItem | None:
@@ -187,7 +203,9 @@ def orphans(catalog: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     if not count:
         return None
     reason = f"{count:,} files below the table are orphans and older than three days"
-    return MaintenanceItem("remove_orphan_files", reason, 0, count + 2 + int(file_count) // 1000)
+    requests = count + 2 + int(file_count) // 1000
+    gain = f"Files in storage: {count:,} fewer."
+    return MaintenanceItem("remove_orphan_files", reason, 0, requests, gain=gain)
 
 
 LOOKS: tuple[Look, ...] = (

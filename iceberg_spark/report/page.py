@@ -25,15 +25,6 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.secrets import is_secret
 
-_GAINS = {
-    "expire_snapshots": "Files that only old snapshots need can go, and metadata gets smaller.",
-    "rewrite_data_files": "Scans open fewer files and skip fewer deleted rows.",
-    "convert_equality_deletes": "Scans no longer compare keys with every row.",
-    "rewrite_position_delete_files": "Scans open fewer delete files.",
-    "remove_dangling_deletes": "Planning no longer reads deletes that delete nothing.",
-    "rewrite_manifests": "Planning opens fewer manifests and skips more of them.",
-    "remove_orphan_files": "Storage that no snapshot uses is freed.",
-}
 _STYLE = """
 :root { color-scheme: light dark; --page: #ffffff; --card: #f4f6f8; --ink: #1f2933;
   --muted: #52606d; --grid: #d5dbe1; --append: #1f6feb; --overwrite: #b35900; --delete: #c4262e;
@@ -124,7 +115,7 @@ def _advice(advice: Sequence[MaintenanceItem]) -> str:
     if not advice:
         return _section("What to do", "Nothing: the maintenance plan is empty.", "")
     rows = (
-        (f"{item.action}()", item.reason, _GAINS.get(item.action, ""),
+        (f"{item.action}()", item.reason, item.gain,
          f"{bytes_text(item.bytes)}, {item.requests:,} requests")
         for item in advice
     )  # fmt: skip

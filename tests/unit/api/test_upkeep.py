@@ -1,6 +1,7 @@
 """What a table needs, done at once or by itself after a write."""
 
 import os
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +61,7 @@ def test_a_ruined_table_is_told_what_it_needs_and_is_healthy_after(tmp_path: Pat
     assert [item.action for item in plan][:2] == ["expire_snapshots", "rewrite_data_files"]
     assert {"convert_equality_deletes", "remove_orphan_files"} <= {item.action for item in plan}
     assert all(item.reason and item.requests > 0 and item.bytes >= 0 for item in plan)
+    assert all(re.search(r"[0-9]", item.gain) for item in plan)
     assert str(plan[0]).startswith("expire_snapshots: ")
     before = table.metadata_location
     assert table.maintenance.run(dry_run=True) == {item.action: item for item in plan}
