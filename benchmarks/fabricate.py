@@ -17,9 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.manifest.assigned_row_ids import assigned_row_ids
-from iceberg_spark.manifest.columns import ENTRY_COLUMNS, partition_arrow_type
-from iceberg_spark.manifest.manifest_list import write_manifest_list
+from iceberg_spark.manifest.manifest_list import assigned_row_ids, write_manifest_list
+from iceberg_spark.manifest.schemas import ENTRY_COLUMNS, partition_arrow_type
 from iceberg_spark.manifest.writer import write_manifest
 from iceberg_spark.spec.data_file import DataFileContent, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile

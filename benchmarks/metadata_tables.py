@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from benchmarks.measure import Measured, by_turns
-from iceberg_spark.manifest.cache import MANIFEST_CACHE
+from iceberg_spark.manifest.reader import MANIFEST_CACHE
 
 TABLES = ("files", "partitions")
 

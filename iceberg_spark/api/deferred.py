@@ -18,7 +18,7 @@ __getattr__ = LazyNames(
         LazyModule("iceberg_spark.api.staged_changes"): ("StagedChanges",),
         LazyModule("iceberg_spark.commits.add_files"): ("AddFiles",),
         LazyModule("iceberg_spark.commits.overwrite_files"): ("OverwriteFiles",),
-        LazyModule("iceberg_spark.commits.same_schema"): ("SameSchema",),
+        LazyModule("iceberg_spark.commits.metadata_changes"): ("SameSchema",),
         LazyModule("iceberg_spark.engines.apply_cdc"): ("CdcRequest",),
         LazyModule("iceberg_spark.engines.cdc_input"): ("Condition", "cdc_input", "column_names"),
         LazyModule("iceberg_spark.engines.delete_change"): ("delete_change",),

@@ -7,8 +7,8 @@ from iceberg_spark.api.merge import MergeRequest as MergeRequest
 from iceberg_spark.api.schema_input import SchemaInput as SchemaInput
 from iceberg_spark.api.staged_changes import StagedChanges as StagedChanges
 from iceberg_spark.commits.add_files import AddFiles as AddFiles
+from iceberg_spark.commits.metadata_changes import SameSchema as SameSchema
 from iceberg_spark.commits.overwrite_files import OverwriteFiles as OverwriteFiles
-from iceberg_spark.commits.same_schema import SameSchema as SameSchema
 from iceberg_spark.engines.apply_cdc import CdcRequest as CdcRequest
 from iceberg_spark.engines.cdc_input import Condition as Condition
 from iceberg_spark.engines.cdc_input import cdc_input as cdc_input

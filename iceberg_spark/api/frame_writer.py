@@ -47,9 +47,9 @@ from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.option_defaults import session_write_defaults
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spark.sql.table_planner import is_selector
+from iceberg_spark.spec.arguments import STORAGE_PREFIXES
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.spec.nearest import did_you_mean
-from iceberg_spark.spec.option_values import STORAGE_PREFIXES
 from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
 from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.progress import working
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
@@ -19,8 +18,8 @@ from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import TableName, property_texts
 from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.commit import CleanupOnFailure, CommitState, commit
-from iceberg_spark.commits.made_table import DropOnFailure
-from iceberg_spark.commits.update_properties import set_name_mapping
+from iceberg_spark.commits.create_table import DropOnFailure
+from iceberg_spark.commits.metadata_changes import set_name_mapping
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.spark_presence import active_session, session_settings, session_time_zone
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, UnsupportedError
@@ -30,6 +29,7 @@ from iceberg_spark.io.places import Places
 from iceberg_spark.save.added_files import files_to_add, import_options
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.format_version import check_writable_version
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.sort import UNSORTED
 from iceberg_spark.spec.transform_text import parse_partition_spec

@@ -10,7 +10,7 @@ from iceberg_spark.api.commit_on_exit import CommitOnExit
 from iceberg_spark.commits import manage_snapshots as change
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.cherry_pick import CherryPick
-from iceberg_spark.commits.new_branch import NewBranch
+from iceberg_spark.commits.manage_snapshots import NewBranch
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.spec.arguments import check_int, format_value, moment_ms
 from iceberg_spark.spec.snapshot import SnapshotRefType

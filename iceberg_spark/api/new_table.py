@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 
-from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
@@ -14,10 +13,11 @@ from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.commits.commit import CleanupOnFailure, commit
-from iceberg_spark.commits.made_table import DropOnFailure
+from iceberg_spark.commits.create_table import DropOnFailure
 from iceberg_spark.errors import InvalidTypeError
-from iceberg_spark.spec.known_properties import property_warnings
+from iceberg_spark.spec.format_version import check_writable_version
 from iceberg_spark.spec.new_table import new_table_updates
+from iceberg_spark.spec.properties import property_warnings
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.spec.updates import TableUpdate
 

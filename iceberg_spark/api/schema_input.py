@@ -16,7 +16,7 @@ from iceberg_spark.spec import types as t
 from iceberg_spark.spec.compatibility import V3_TYPES
 from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.type_text import parse_type
+from iceberg_spark.spec.types import parse_type
 
 _ddl = LazyModule("iceberg_spark.expr.schema_ddl")  # sqlglot is for texts only
 

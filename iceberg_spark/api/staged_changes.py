@@ -10,9 +10,8 @@ from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.batch_token import NoteToken, committed_version, once
 from iceberg_spark.commits.commit import CleanupOnFailure, clean_up, commit, stage
-from iceberg_spark.commits.committed_refs import committed_head
-from iceberg_spark.commits.conflict_scope import Planned
-from iceberg_spark.commits.table_part import TablePart
+from iceberg_spark.commits.conflicts import Planned
+from iceberg_spark.commits.table_part import TablePart, committed_head
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
 from iceberg_spark.engines.spark_presence import session_dialect, session_time_zone
 from iceberg_spark.engines.write_rows import RowSource, write_rows

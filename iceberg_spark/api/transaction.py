@@ -18,11 +18,9 @@ from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import CommitState
+from iceberg_spark.commits.metadata_changes import SetSortOrder, SetSpec, UpdateProperties
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.set_schema import SetSchema
-from iceberg_spark.commits.set_sort_order import SetSortOrder
-from iceberg_spark.commits.set_spec import SetSpec
-from iceberg_spark.commits.update_properties import UpdateProperties
 from iceberg_spark.errors import CommitStateUnknownException
 from iceberg_spark.maintenance.auto_compact import compact_after
 from iceberg_spark.row_level.row_level_change import ChangedRows

@@ -10,7 +10,7 @@ from iceberg_spark.api.commit_on_exit import CommitOnExit
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.spec.arguments import format_value
-from iceberg_spark.spec.known_properties import property_warnings
+from iceberg_spark.spec.properties import property_warnings
 
 
 class UpdateProperties(CommitOnExit):

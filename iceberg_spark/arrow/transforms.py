@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from pyiceberg_core import transform as core
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
-from iceberg_spark.spec.transform_result import can_transform
 from iceberg_spark.spec.transforms import (
     BucketTransform,
     DayTransform,
@@ -27,6 +26,7 @@ from iceberg_spark.spec.transforms import (
     UnknownTransform,
     VoidTransform,
     YearTransform,
+    can_transform,
 )
 from iceberg_spark.spec.types import DecimalType, IcebergType
 

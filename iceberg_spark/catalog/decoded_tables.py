@@ -9,9 +9,8 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from iceberg_spark.catalog.limits import DECODED
-from iceberg_spark.spec.former_entries import DecodedEntries, FormerEntries
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.metadata_json import metadata_from_dict
+from iceberg_spark.spec.metadata_json import DecodedEntries, FormerEntries, metadata_from_dict
 
 
 class LatelyUsed:

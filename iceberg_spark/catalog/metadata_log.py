@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.metadata_file import is_metadata_file, read_metadata, version_of
 from iceberg_spark.catalog.owned import OwnedFolders, is_folder
@@ -10,13 +12,13 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.metadata_log import add_metadata_log_entry
 from iceberg_spark.spec.properties import (
     METADATA_DELETE_AFTER_COMMIT_ENABLED,
     METADATA_PREVIOUS_VERSIONS_MAX,
     bool_property,
     int_property,
 )
+from iceberg_spark.spec.snapshot import MetadataLogEntry
 
 
 def with_log(metadata: TableMetadata, base: LoadedTable) -> TableMetadata:
@@ -62,3 +64,21 @@ def _is_own(io: FileIO, path: str, table: LoadedTable, owned: OwnedFolders) -> b
         return read_metadata(io, path).table_uuid == table.metadata.table_uuid
     except (StorageError, CorruptFileError, UnsupportedError):
         return False
+
+
+def add_metadata_log_entry(
+    metadata: TableMetadata,
+    previous_location: str,
+    previous_updated_ms: int,
+    max_versions: int,
+) -> tuple[TableMetadata, tuple[MetadataLogEntry, ...]]:
+    """Log the metadata file that is being replaced.
+
+    At most `max_versions` (at least one) entries stay, the newest ones. Returns the metadata and
+    the dropped entries; with `write.metadata.delete-after-commit.enabled` their files may be
+    deleted. Source: Java's
+    TableMetadata.Builder.addPreviousFile.
+    """
+    log = (*metadata.metadata_log, MetadataLogEntry(previous_location, previous_updated_ms))
+    overflow = max(0, len(log) - max(1, max_versions))
+    return replace(metadata, metadata_log=log[overflow:]), log[:overflow]

@@ -13,8 +13,8 @@ import iceberg_spark as ice
 from iceberg_spark.cli.output import OutputFormat
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.lazy import LazyModule
-from iceberg_spark.spec.durations import duration_ms
 from iceberg_spark.spec.printable import printable
+from iceberg_spark.spec.properties import duration_ms
 
 _registry = LazyModule("iceberg_spark.catalog.registry")
 

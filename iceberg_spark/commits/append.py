@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from iceberg_spark.commits.action import ActionCommit
-from iceberg_spark.commits.manifest_merge import merge_manifests
+from iceberg_spark.commits.manifest_merge import WrittenManifests, merge_manifests
 from iceberg_spark.commits.new_manifests import check_new_files, write_added
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
-from iceberg_spark.commits.written_manifests import WrittenManifests
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent

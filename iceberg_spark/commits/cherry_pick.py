@@ -10,9 +10,14 @@ import pyarrow as pa
 
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.conflicts import History, history_since, refuse_added_data_files
-from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.manifest_filter import (
+    Mask,
+    Partitions,
+    Paths,
+    Selection,
+    check_all_removed,
+)
 from iceberg_spark.commits.new_manifests import data_files_of
-from iceberg_spark.commits.removed_entries import Mask, Partitions, Paths, Selection
 from iceberg_spark.commits.snapshot_change import FileChange, FileChanges, Removed
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO

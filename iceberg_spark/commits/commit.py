@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
 from tenacity import (
     RetryCallState,
@@ -31,7 +32,6 @@ from tenacity import (
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable, TableChange
 from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.commit_report import report_commit
 from iceberg_spark.commits.table_part import TablePart, check_same_table
 from iceberg_spark.errors import (
     CommitFailedException,
@@ -41,6 +41,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.metrics_report import bytes_of, count, duration, who_reports
 from iceberg_spark.spec.properties import (
     COMMIT_MAX_RETRY_WAIT_MS,
     COMMIT_MIN_RETRY_WAIT_MS,
@@ -48,6 +49,8 @@ from iceberg_spark.spec.properties import (
     COMMIT_TOTAL_RETRY_TIME_MS,
     int_property,
 )
+from iceberg_spark.spec.snapshot import Snapshot
+from iceberg_spark.spec.updates import AddSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,3 +349,69 @@ class CleanupOnFailure:
             raise self._handover.unknown(error) from error
         with suppress(Exception):  # orphan removal finds the file; the first error matters more
             self._io.delete_many(self._paths)
+
+
+_COUNTS = {
+    "added-data-files": "added-data-files",
+    "removed-data-files": "deleted-data-files",
+    "total-data-files": "total-data-files",
+    "added-delete-files": "added-delete-files",
+    "added-equality-delete-files": "added-equality-delete-files",
+    "added-positional-delete-files": "added-position-delete-files",
+    "added-dvs": "added-dvs",
+    "removed-delete-files": "removed-delete-files",
+    "removed-equality-delete-files": "removed-equality-delete-files",
+    "removed-positional-delete-files": "removed-position-delete-files",
+    "removed-dvs": "removed-dvs",
+    "total-delete-files": "total-delete-files",
+    "added-records": "added-records",
+    "removed-records": "deleted-records",
+    "total-records": "total-records",
+    "added-positional-deletes": "added-position-deletes",
+    "removed-positional-deletes": "removed-position-deletes",
+    "total-positional-deletes": "total-position-deletes",
+    "added-equality-deletes": "added-equality-deletes",
+    "removed-equality-deletes": "removed-equality-deletes",
+    "total-equality-deletes": "total-equality-deletes",
+    "manifests-created": "manifests-created",
+    "manifests-replaced": "manifests-replaced",
+    "manifests-kept": "manifests-kept",
+    "manifest-entries-processed": "entries-processed",
+}
+_SIZES = {
+    "added-files-size-bytes": "added-files-size",
+    "removed-files-size-bytes": "removed-files-size",
+    "total-files-size-bytes": "total-files-size",
+}
+"""Metrics and the summary keys that they come from (Java: CommitMetricsResult)."""
+
+
+def report_commit(parts: tuple[TablePart, ...], seconds: float, tries: int) -> None:
+    """Report the snapshots of a successful commit to the catalog's reporters. Never fails."""
+    for part in parts:
+        reporter = None if part.base is None else part.base.reporter
+        if reporter is None:
+            continue
+        with suppress(Exception):  # the commit has succeeded, whatever a reporter raises
+            for update in part.updates:
+                if isinstance(update, AddSnapshot):
+                    reporter.take(commit_report(update.snapshot, seconds, tries))
+
+
+def commit_report(snapshot: Snapshot, seconds: float, tries: int) -> Mapping[str, Any]:
+    """Return the report of one snapshot, without the metrics that its summary lacks, as in Java."""
+    summary = snapshot.summary
+    metrics = {"total-duration": duration(seconds), "attempts": count(tries)}
+    for names, metric in ((_COUNTS, count), (_SIZES, bytes_of)):
+        for name, key in names.items():
+            text = summary.get(key, "")
+            if text.isdecimal():
+                metrics[name] = metric(int(text))
+    return {
+        "report-type": "commit-report",
+        "snapshot-id": snapshot.snapshot_id,
+        "sequence-number": snapshot.sequence_number,
+        "operation": snapshot.operation or "",
+        "metrics": metrics,
+        "metadata": who_reports(),
+    }

@@ -8,9 +8,8 @@ from typing import TypeAlias
 
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.conflicts import History, history_since, new_deletes_for
-from iceberg_spark.commits.manifest_filter import check_all_removed, check_row_ids
+from iceberg_spark.commits.manifest_filter import Paths, check_all_removed, check_row_ids
 from iceberg_spark.commits.new_manifests import data_files_of
-from iceberg_spark.commits.removed_entries import Paths
 from iceberg_spark.commits.snapshot_change import FileChange, FileChanges, Removed
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from iceberg_spark.commits.action import ActionCommit
-from iceberg_spark.commits.manifest_filter import check_all_removed
-from iceberg_spark.commits.removed_entries import MatchingRows, Paths, Selection
+from iceberg_spark.commits.manifest_filter import MatchingRows, Paths, Selection, check_all_removed
 from iceberg_spark.commits.snapshot_change import FileChange, FileChanges
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import Unbound

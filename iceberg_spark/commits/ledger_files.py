@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from iceberg_spark.commits.action import ActionCommit
-from iceberg_spark.commits.removed_entries import Paths, Selection
+from iceberg_spark.commits.manifest_filter import Paths, Selection
 from iceberg_spark.commits.snapshot_change import FileChange, FileChanges
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO

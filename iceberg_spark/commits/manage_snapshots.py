@@ -1,20 +1,30 @@
-"""Change branches and tags, and which snapshot is current.
+"""Change and create branches and tags, and change which snapshot is current.
 
 Source: Java's UpdateSnapshotReferencesOperation and SetSnapshotOperation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
+from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.commits.action import ActionCommit
-from iceberg_spark.errors import InvalidInputError, NoSuchSnapshotError, ValidationException
+from iceberg_spark.commits.snapshot_producer import SnapshotProducer
+from iceberg_spark.errors import (
+    CommitStateUnknownException,
+    IcebergError,
+    InvalidInputError,
+    NoSuchSnapshotError,
+    ValidationException,
+)
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.ancestry import ancestors, is_ancestor_of
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.snapshot import MAIN_BRANCH, SnapshotRef, SnapshotRefType
+from iceberg_spark.spec.requirements import AssertRefSnapshotId, AssertTableUuid
+from iceberg_spark.spec.snapshot import MAIN_BRANCH, Operation, SnapshotRef, SnapshotRefType
 from iceberg_spark.spec.snapshot_json import ref_problem
 from iceberg_spark.spec.updates import RemoveSnapshotRef, SetSnapshotRef, TableUpdate
 
@@ -295,3 +305,59 @@ def _checked(name: str, ref: SnapshotRef) -> SnapshotRef:
     if problem is not None:
         raise InvalidInputError(f"Reference '{name}': {problem}")
     return ref
+
+
+class NewBranch:
+    """Create a branch. If the table has no current snapshot, the branch gets an empty snapshot."""
+
+    def __init__(self, created: CreateRef) -> None:
+        self._created = created
+        self._empty = SnapshotProducer(created.name, creates_branch=True)
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Check nothing: `prepare` checks the references as earlier actions left them."""
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates. Raises InvalidInputError if the name is taken."""
+        if MAIN_BRANCH in base.refs:
+            return ManageSnapshots((self._created,)).prepare(base, io)
+        check_free(base, base.refs, self._created.name)
+        updates = self._empty.produce(base, io, Operation.APPEND, (), added=()).updates
+        return ActionCommit(tuple(self._with_retention(update) for update in updates))
+
+    def _with_retention(self, update: TableUpdate) -> TableUpdate:
+        if not isinstance(update, SetSnapshotRef):
+            return update
+        return replace(update, ref=self._created.retention.over(update.ref))
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Remove the manifest list of a snapshot that was not committed."""
+        self._empty.clean_up(io, committed)
+
+
+@contextmanager
+def branch_removed_if_refused(
+    catalog: Catalog, identifier: str, branch: str, head: int
+) -> Iterator[None]:
+    """Remove the branch created for the `with` block if the block fails and nothing is committed.
+
+    `head` is the snapshot that the branch was created at. A branch that has moved since stays. So
+    does a branch whose removal fails.
+    """
+    try:
+        yield
+    except CommitStateUnknownException:
+        raise
+    except Exception:
+        with suppress(IcebergError):
+            _remove(catalog, identifier, branch, head)
+        raise
+
+
+def _remove(catalog: Catalog, identifier: str, branch: str, head: int) -> None:
+    """Try once: a retry could remove another writer's commit on the branch."""
+    base = catalog.load(identifier)
+    ref = base.metadata.refs.get(branch)
+    if ref is not None and ref.snapshot_id == head:
+        same = AssertTableUuid(base.metadata.table_uuid), AssertRefSnapshotId(branch, head)
+        catalog.commit(identifier, same, [RemoveSnapshotRef(branch)], base)

@@ -13,9 +13,8 @@ from iceberg_spark.commits.conflicts import (
     refuse_new_vectors,
     require_data_files,
 )
-from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.manifest_filter import Paths, check_all_removed
 from iceberg_spark.commits.new_manifests import data_files_of
-from iceberg_spark.commits.removed_entries import Paths
 from iceberg_spark.commits.snapshot_change import FileChange, FileChanges, Removed
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO

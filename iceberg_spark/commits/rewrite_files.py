@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.conflicts import history_since, refuse_new_deletes_for
-from iceberg_spark.commits.manifest_filter import check_all_removed, check_row_ids
-from iceberg_spark.commits.removed_entries import Paths, Selection
+from iceberg_spark.commits.manifest_filter import Paths, Selection, check_all_removed, check_row_ids
 from iceberg_spark.commits.snapshot_change import FileChange, FileChanges, Removed
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent

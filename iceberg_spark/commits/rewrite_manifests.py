@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, struct_children
 from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.manifest_merge import ManifestForm
 from iceberg_spark.commits.new_manifests import (
     entries_bytes,
     tuple_type,
@@ -24,11 +25,9 @@ from iceberg_spark.commits.new_manifests import (
     write_entries,
 )
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
-from iceberg_spark.commits.written_manifests import ManifestForm
 from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.manifest.cache import ManifestCache
-from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.manifest.reader import ManifestCache, read_manifest
 from iceberg_spark.scan.entry_tables import read_ahead
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.spec.data_file import ManifestEntryStatus

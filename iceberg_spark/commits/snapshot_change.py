@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from iceberg_spark.commits.action import ActionCommit
-from iceberg_spark.commits.manifest_filter import FilteredManifests, remove_files
-from iceberg_spark.commits.manifest_merge import merge_manifests
+from iceberg_spark.commits.manifest_filter import (
+    FilteredManifests,
+    OlderDeletes,
+    Selection,
+    VectorsOf,
+    remove_files,
+)
+from iceberg_spark.commits.manifest_merge import WrittenManifests, merge_manifests
 from iceberg_spark.commits.new_manifests import check_new_files, write_added
-from iceberg_spark.commits.removed_entries import OlderDeletes, Selection, VectorsOf
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
-from iceberg_spark.commits.written_manifests import WrittenManifests
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, DeleteKey
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile

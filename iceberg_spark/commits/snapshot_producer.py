@@ -25,9 +25,12 @@ from iceberg_spark.errors import (
     UnsupportedError,
 )
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.manifest.assigned_row_ids import assigned_row_ids
-from iceberg_spark.manifest.from_manifest import counted
-from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
+from iceberg_spark.manifest.manifest_list import (
+    assigned_row_ids,
+    counted,
+    read_manifest_list,
+    write_manifest_list,
+)
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.format_version import WRITTEN_VERSIONS
 from iceberg_spark.spec.manifest_file import ManifestFile

@@ -37,7 +37,6 @@ from iceberg_spark.expr.nodes import (
     Term,
     Unbound,
 )
-from iceberg_spark.spec.floats import is_nan
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
@@ -54,6 +53,7 @@ from iceberg_spark.spec.types import (
     UnknownType,
     UUIDType,
 )
+from iceberg_spark.spec.values import is_nan
 
 NEGATED = {
     Op.LT: Op.GE,

@@ -23,7 +23,7 @@ from iceberg_spark.expr.nodes import (
     Or,
     StartsWith,
 )
-from iceberg_spark.spec.floats import compare, is_nan
+from iceberg_spark.spec.values import compare, is_nan
 
 
 def evaluate(bound: Bound, row: Mapping[int, Any]) -> bool:

@@ -32,7 +32,7 @@ from iceberg_spark.expr.nodes import (
     Unbound,
 )
 from iceberg_spark.expr.parse_literal import is_literal, literal_value, with_texts
-from iceberg_spark.spec.floats import compare
+from iceberg_spark.spec.values import compare
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 

@@ -24,7 +24,7 @@ from iceberg_spark.expr.nodes import (
 from iceberg_spark.expr.project_leaf import project_leaf
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.transform_result import can_transform, result_type
+from iceberg_spark.spec.transforms import can_transform, result_type
 
 
 def inclusive(bound: Bound, spec: PartitionSpec, schema: Schema) -> Bound:

@@ -19,7 +19,7 @@ from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.nearest import nearest
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.type_text import parse_type
+from iceberg_spark.spec.types import parse_type
 
 _SRID = "4326"
 """Spark's number of the CRS that a geometry has without one."""

@@ -22,9 +22,9 @@ from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.metrics import Metrics
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
-from iceberg_spark.spec.floats import is_nan, total_order
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IcebergType
+from iceberg_spark.spec.values import is_nan, total_order
 
 _JAVA_WRITER = re.compile(r"parquet-mr version 1\.1[67]\.")
 """The writers of PySpark 4.1 to 4.3."""

@@ -19,7 +19,6 @@ from iceberg_spark.formats.geo_bounds import BoundingBox
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
 from iceberg_spark.spec.data_file import FileFormat
-from iceberg_spark.spec.floats import total_order
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     BinaryType,
@@ -37,6 +36,7 @@ from iceberg_spark.spec.types import (
     UUIDType,
     VariantType,
 )
+from iceberg_spark.spec.values import total_order
 
 _FLOATS = (FloatType, DoubleType)
 _NO_ORC_BOUNDS = (BinaryType, FixedType, UUIDType)  # ORC keeps no extremes of bytes

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.manifest.columns import entry_schema
+from iceberg_spark.manifest.schemas import entry_schema
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pyarrow.compute as pc
 
-from iceberg_spark.manifest.summaries import count
+from iceberg_spark.manifest.writer import count
 from iceberg_spark.spec.data_file import DataFileContent, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.maintenance.rewrite_options import Strategy
+from iceberg_spark.spec.arguments import split_list
 from iceberg_spark.spec.compatibility import check_order
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.option_values import split_list
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema

@@ -18,7 +18,7 @@ from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.metadata_file import metadata_location
 from iceberg_spark.commits.commit import CleanupOnFailure, commit
-from iceberg_spark.commits.set_statistics import SetSnapshotStatistics
+from iceberg_spark.commits.metadata_changes import SetSnapshotStatistics
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.open_file import open_data_file

@@ -25,9 +25,9 @@ from iceberg_spark.maintenance.rewritten_deletes import (
 from iceberg_spark.manifest.entries import partition_array
 from iceberg_spark.scan.pruning import spec_pruning
 from iceberg_spark.scan.request import ScanRequest, bound_filter
+from iceberg_spark.spec.arguments import known_options
 from iceberg_spark.spec.data_file import ManifestEntry
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.option_values import known_options
 from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.spec.properties import (
     DELETE_GRANULARITY,

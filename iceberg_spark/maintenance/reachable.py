@@ -23,9 +23,9 @@ from iceberg_spark.io.location import is_local
 from iceberg_spark.io.places import Places
 from iceberg_spark.maintenance.file_keys import used_keys
 from iceberg_spark.maintenance.limits import EXPIRING
-from iceberg_spark.manifest.live_files import FILES
-from iceberg_spark.manifest.live_files import live_files as decoded
 from iceberg_spark.manifest.manifest_list import read_manifest_list_columns, read_manifest_lists
+from iceberg_spark.manifest.reader import FILES
+from iceberg_spark.manifest.reader import live_files as decoded
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Snapshot
 

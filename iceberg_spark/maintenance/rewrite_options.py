@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from iceberg_spark.errors import InvalidOptionError
-from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.option_values import (
+from iceberg_spark.spec.arguments import (
     boolean_option,
     choice_option,
     integer_option,
     known_options,
 )
+from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import WRITE_TARGET_FILE_SIZE_BYTES, int_property
 
 _LARGEST_INT, _LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1

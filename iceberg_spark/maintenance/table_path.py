@@ -29,8 +29,7 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.moved_deletes import MovedDeletes
 from iceberg_spark.maintenance.moved_paths import Move
-from iceberg_spark.manifest.from_manifest import counted
-from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
+from iceberg_spark.manifest.manifest_list import counted, read_manifest_list, write_manifest_list
 from iceberg_spark.manifest.writer import write_manifest
 from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat, ManifestEntryStatus

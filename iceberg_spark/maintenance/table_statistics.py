@@ -16,7 +16,7 @@ from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.metadata_file import metadata_location
 from iceberg_spark.catalog.write_places import check_write_places
 from iceberg_spark.commits.commit import CleanupOnFailure, commit
-from iceberg_spark.commits.set_statistics import SetSnapshotStatistics
+from iceberg_spark.commits.metadata_changes import SetSnapshotStatistics
 from iceberg_spark.formats.puffin.blobs import ZSTD, NewBlob, PuffinFile
 from iceberg_spark.formats.puffin.write_puffin import write_puffin
 from iceberg_spark.maintenance.column_sketches import (

@@ -16,7 +16,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
 from iceberg_spark.maintenance.file_keys import used_keys
 from iceberg_spark.maintenance.reachable import Manifests, manifests_of, statistics_paths
-from iceberg_spark.manifest.live_files import FILES
+from iceberg_spark.manifest.reader import FILES
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Snapshot
 

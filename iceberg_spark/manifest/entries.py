@@ -1,4 +1,4 @@
-"""Entry tables to values and back, for small sets and for new files."""
+"""Entry tables to values and back, and the keys that identify delete files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, struct_of
 from iceberg_spark.arrow.values import from_array, to_array
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
-from iceberg_spark.manifest.columns import (
+from iceberg_spark.manifest.schemas import (
     ENTRY_COLUMNS,
     PARTITION,
     entry_schema,
@@ -19,6 +20,7 @@ from iceberg_spark.manifest.columns import (
 from iceberg_spark.spec.data_file import (
     DataFile,
     DataFileContent,
+    DeleteKey,
     FileFormat,
     ManifestEntry,
     ManifestEntryStatus,
@@ -150,3 +152,39 @@ def known_value(kind: Any, value: Any, path: str) -> Any:
         return kind(value)
     except ValueError:
         raise CorruptFileError(f"File {path} has an unknown {kind.__name__}: {value}") from None
+
+
+DELETE_NAME_COLUMNS = ("file_path", "file_format", "content_offset", "referenced_data_file")
+"""The columns of ENTRY_COLUMNS that `delete_names` needs."""
+_BETWEEN = "\0"  # in no path
+
+
+def is_vector(entries: Table) -> Any:
+    """Return which files are deletion vectors."""
+    return pc.equal(concat(entries.column("file_format")), FileFormat.PUFFIN.value)
+
+
+def delete_names(entries: Table) -> Any:
+    """Return a text for each file: its path, and of a deletion vector offset and data file too."""
+    paths, vectors = concat(entries.column("file_path")), is_vector(entries)
+    if not pc.any(vectors, min_count=0).as_py():
+        return paths
+    offsets = pc.fill_null(concat(entries.column("content_offset")).cast(pa.string()), "")
+    targets = pc.fill_null(concat(entries.column("referenced_data_file")), "")
+    joined = pc.binary_join_element_wise(paths, offsets, targets, _BETWEEN)
+    return pc.if_else(vectors, joined, paths)
+
+
+def name_of(key: DeleteKey) -> str:
+    """Return the text form of a file's key."""
+    path, offset, target = key
+    if offset is None and target is None:
+        return path
+    return _BETWEEN.join((path, "" if offset is None else str(offset), target or ""))
+
+
+def shown(name: str) -> str:
+    """Return the text of a file for a person."""
+    path, is_one, rest = name.partition(_BETWEEN)
+    offset, _, target = rest.partition(_BETWEEN)
+    return f"{path} (the deletion vector of {target} at byte {offset})" if is_one else path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -13,16 +13,20 @@ from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.arrow.schema import field_id, to_arrow
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
 from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_files
+from iceberg_spark.formats.avro.container import parse_container
 from iceberg_spark.formats.avro.schema import avro_record
 from iceberg_spark.formats.avro.writer import write_avro
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, limits_of
-from iceberg_spark.manifest.from_manifest import manifest_file_from_manifest
+from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.manifest.schemas import MANIFEST_FILE_NAME, manifest_file_struct
+from iceberg_spark.manifest.writer import manifest_file_of
 from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.manifest_file import FieldSummary, ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot
 
@@ -271,3 +275,88 @@ def _nullable(schema: Any) -> Any:
 
 _LIST_IDS = {field.name: field.field_id for field in manifest_file_struct(3).fields}
 _SUMMARY_IDS = {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}
+
+
+# The manifest list entry of a manifest, computed from the manifest itself.
+#
+# Needed for snapshots of format version 1 that name their manifests without a list, and for lists
+# of old writers without counts.
+
+_COLUMNS = ("status", "snapshot_id", "data_sequence_number", "record_count", "partition")
+
+
+def manifest_file_from_manifest(
+    io: FileIO, path: str, snapshot: Snapshot, metadata: TableMetadata
+) -> ManifestFile:
+    """Return the row that a version 1 manifest list would have for a manifest.
+
+    Entries without a snapshot id inherit the snapshot's. Raises NoSuchFileError,
+    CorruptFileError for a spec id that the table doesn't have.
+    """
+    container = parse_container(io.read_bytes(path), path, limits_of(io.properties))
+    text = container.metadata.get("partition-spec-id", "0")
+    with decoding(path):
+        spec = metadata.partition_specs.get(int(text)) if text.isdecimal() else None
+    if spec is None:
+        raise CorruptFileError(f"Manifest {path} has partition spec '{text}', the table has not")
+    bare = ManifestFile(
+        path, io.size(path), spec.spec_id, ManifestContent.DATA, 0, 0, snapshot.snapshot_id
+    )
+    return replace(counted(io, bare, spec, metadata), sequence_number=0, min_sequence_number=0)
+
+
+def counted(
+    io: FileIO, manifest: ManifestFile, spec: PartitionSpec, metadata: TableMetadata
+) -> ManifestFile:
+    """Return a manifest with the counts and partition summaries that its list left out."""
+    kind = partition_type(spec, metadata.schema, metadata.schemas.values())
+    table = read_manifest(io, manifest, kind, columns=_COLUMNS)
+    full = manifest_file_of(
+        table,
+        manifest.manifest_path,
+        manifest.manifest_length,
+        spec,
+        manifest.content,
+        manifest.added_snapshot_id,
+        kind,
+    )
+    return replace(
+        full,
+        sequence_number=manifest.sequence_number,
+        min_sequence_number=manifest.min_sequence_number,
+        key_metadata=manifest.key_metadata,
+        first_row_id=manifest.first_row_id,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedRowIds:
+    """The manifests of a snapshot with their first row ids, and the next one that is free."""
+
+    manifests: tuple[ManifestFile, ...]
+    next_row_id: int
+
+
+def assigned_row_ids(manifests: Iterable[ManifestFile], next_row_id: int) -> AssignedRowIds:
+    """Give each data manifest that has no first row id the next free one.
+
+    New manifests lack one, and so do all of a table that was upgraded. As many ids are used up as
+    a manifest has live rows, also where existing files have their own already: which of them have
+    none is not in the list (Java: ManifestListWriter). Raises InvalidInputError for a manifest
+    without counts.
+    """
+    assigned: list[ManifestFile] = []
+    free = next_row_id
+    for manifest in manifests:
+        if manifest.content is not ManifestContent.DATA or manifest.first_row_id is not None:
+            assigned.append(manifest)
+            continue
+        added, existing = manifest.added_rows_count, manifest.existing_rows_count
+        if added is None or existing is None:
+            raise InvalidInputError(
+                f"Manifest {manifest.manifest_path} lacks row counts, which are needed to assign "
+                "row ids"
+            )
+        assigned.append(replace(manifest, first_row_id=free))
+        free += added + existing
+    return AssignedRowIds(tuple(assigned), free)

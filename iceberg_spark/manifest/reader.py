@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, map_entries, struct_of, validity
 from iceberg_spark.arrow.schema import field_id
-from iceberg_spark.errors import CorruptFileError, InvalidInputError
-from iceberg_spark.formats.avro.columns import read_avro_columns
+from iceberg_spark.errors import CorruptFileError, InvalidInputError, InvalidOptionError
+from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_files
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import Limits, limits_of
 from iceberg_spark.io.servers import stored_at
-from iceberg_spark.manifest.cache import MANIFEST_CACHE, ManifestCache
-from iceberg_spark.manifest.columns import (
+from iceberg_spark.manifest.schemas import (
     DATA_FILE_ID,
     ENTRY_COLUMNS,
     PARTITION,
@@ -26,13 +29,8 @@ from iceberg_spark.manifest.columns import (
     entry_schema,
     partition_arrow_type,
 )
-from iceberg_spark.manifest.inherit import (
-    check_data_sequence_number,
-    inherited_first_row_id,
-    inherited_sequence_number,
-    inherited_snapshot_id,
-)
-from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.data_file import ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.types import StructType
 
 Array: TypeAlias = Any  # pyarrow ships no types
@@ -235,3 +233,178 @@ def _as_text(array: Array) -> Array:
         # A loop over rows: no kernel writes hexadecimal, and such specs are rare.
         return pa.array([v if v is None else v.hex() for v in array.to_pylist()], pa.string())
     return array.cast(pa.string())
+
+
+# Values that entries inherit from their manifest (spec: "Sequence Number Inheritance").
+#
+# Source of the cases: specification, "Manifest Entry Fields" and "First Row ID Inheritance";
+# Java's InheritableMetadataFactory and ManifestReader.
+
+
+def inherited_snapshot_id(snapshot_id: Array, manifest: ManifestFile) -> Array:
+    """Return snapshot ids, the manifest's where an entry has none."""
+    if manifest.added_snapshot_id is None:
+        return snapshot_id
+    return pc.fill_null(snapshot_id, pa.scalar(manifest.added_snapshot_id, pa.int64()))
+
+
+def inherited_sequence_number(number: Array, status: Array, manifest: ManifestFile) -> Array:
+    """Return data or file sequence numbers, the manifest's for added entries that have none.
+
+    A sequence number of 0 marks a manifest of format version 1, where every entry has 0.
+    """
+    if manifest.sequence_number is None or not number.null_count:
+        return number
+    inherit = pa.scalar(manifest.sequence_number, pa.int64())
+    if manifest.sequence_number == 0:
+        return pc.fill_null(number, inherit)
+    added = pc.equal(status, int(ManifestEntryStatus.ADDED))
+    return pc.if_else(pc.and_(pc.is_null(number), added), inherit, number)
+
+
+def check_data_sequence_number(number: Array, status: Array, manifest: ManifestFile) -> None:
+    """Raise CorruptFileError for a live file without a data sequence number after inheritance.
+
+    It would be unknown which deletes apply to it.
+    """
+    if manifest.sequence_number is None or not number.null_count:
+        return
+    live = pc.not_equal(status, int(ManifestEntryStatus.DELETED))
+    if pc.any(pc.and_(pc.is_null(number), live)).as_py():
+        raise CorruptFileError(
+            f"Manifest {manifest.manifest_path} has existing entries without a data sequence "
+            "number; only added ones may inherit it"
+        )
+
+
+def inherited_first_row_id(
+    first_row_id: Array, record_count: Array, status: Array, manifest: ManifestFile
+) -> Array:
+    """Return first row ids: files without one get the next free ones, starting with the manifest's.
+
+    A manifest of an uncommitted snapshot, which is not in any list yet, keeps its own values.
+    """
+    if manifest.content is not ManifestContent.DATA:
+        return first_row_id
+    if manifest.first_row_id is None and manifest.sequence_number is None:
+        return first_row_id
+    if manifest.first_row_id is None:
+        return pa.nulls(len(first_row_id), pa.int64())
+    live = pc.not_equal(status, int(ManifestEntryStatus.DELETED))
+    assigned = pc.and_(pc.is_null(first_row_id), live)
+    rows = pc.if_else(assigned, record_count, pa.scalar(0, pa.int64()))
+    ends = np.cumsum(rows.to_numpy(zero_copy_only=False))
+    starts = pa.array(ends - rows.to_numpy(zero_copy_only=False) + manifest.first_row_id)
+    return pc.if_else(assigned, starts, first_row_id)
+
+
+Columns: TypeAlias = Mapping[str, Any]  # Arrow arrays by name; None for one the file lacks
+Key: TypeAlias = Hashable  # path, length, and the store that has it
+
+CACHE_BYTES_VARIABLE = "ICEBERG_SPARK_MANIFEST_CACHE_BYTES"
+DEFAULT_CACHE_BYTES = 256 * 1024 * 1024
+
+
+class ManifestCache:
+    """Columns of manifests by path, length and store, at most `max_bytes` of Arrow memory.
+
+    The oldest are evicted first. Thread-safe; 0 bytes turn it off.
+    """
+
+    def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[Key, tuple[Columns, int]] = OrderedDict()
+        self._bytes = 0
+        self._times_cleared = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of Arrow memory that are held."""
+        return self._bytes
+
+    @property
+    def max_bytes(self) -> int:
+        """The limit in bytes."""
+        return self._max_bytes
+
+    @property
+    def times_cleared(self) -> int:
+        """How often the cache was cleared: data derived from it should be dropped too."""
+        return self._times_cleared
+
+    def get(self, key: Key) -> Columns:
+        """Return the cached columns of a manifest, {} if there are none."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return {}
+            self._entries.move_to_end(key)
+            return entry[0]
+
+    def put(self, key: Key, columns: Columns) -> None:
+        """Add columns of a manifest to those that are cached already."""
+        with self._lock:
+            before, size_before = self._entries.pop(key, ({}, 0))
+            self._bytes -= size_before
+            merged = {**before, **columns}
+            size = sum(array.nbytes for array in merged.values() if array is not None)
+            if size > self._max_bytes:
+                return
+            self._entries[key] = merged, size
+            self._bytes += size
+            while self._bytes > self._max_bytes:
+                _, (_, dropped) = self._entries.popitem(last=False)
+                self._bytes -= dropped
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+            self._bytes = 0
+            self._times_cleared += 1
+
+
+def _configured_bytes() -> int:
+    text = os.environ.get(CACHE_BYTES_VARIABLE, str(DEFAULT_CACHE_BYTES))
+    try:
+        return max(int(text), 0)
+    except ValueError:
+        raise InvalidOptionError(
+            f"The environment variable {CACHE_BYTES_VARIABLE} is '{text}', not a number of bytes"
+        ) from None
+
+
+MANIFEST_CACHE = ManifestCache(_configured_bytes())
+"""The cache of this process; its size is set by ICEBERG_SPARK_MANIFEST_CACHE_BYTES."""
+
+
+FILES = pa.schema([("file_path", pa.string()), ("content", pa.int32())])
+"""A live file of a manifest: its path and `DataFileContent`."""
+
+_STATUS, _PATH, _CONTENT = 0, 100, 134  # field ids (specification: "Manifests")
+_RECORDS = (2, 102)  # data_file and its partition
+
+
+def live_files(manifests: Iterable[tuple[str, bytes]]) -> Iterator[Table]:
+    """Yield tables of FILES: the files that manifests, (location, bytes), have added or existing.
+
+    Version 1 manifests have data files only. Raises CorruptFileError, UnsupportedError (codec).
+    """
+    for table in read_avro_files(
+        manifests, columns=frozenset((_STATUS, _PATH, _CONTENT)), inline=_RECORDS
+    ):
+        column_of = {field_id(field): index for index, field in enumerate(table.schema)}
+        if _STATUS not in column_of or _PATH not in column_of:
+            raise CorruptFileError("A manifest has entries without status or file_path")
+        paths = table.column(column_of[_PATH]).cast(pa.string())
+        content = (
+            table.column(column_of[_CONTENT]).cast(pa.int32())
+            if _CONTENT in column_of
+            else pa.repeat(pa.scalar(0, pa.int32()), table.num_rows)
+        )
+        live = pc.not_equal(table.column(column_of[_STATUS]), int(ManifestEntryStatus.DELETED))
+        yield pa.table([paths, content], schema=FILES).filter(live)

@@ -4,40 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NotRequired, TypeAlias, TypedDict, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, struct_children
+from iceberg_spark.arrow.floats import extremes
+from iceberg_spark.arrow.values import from_array
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.formats.avro.schema import avro_record
 from iceberg_spark.formats.avro.writer import write_avro
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.manifest.columns import (
-    DATA_FILE_ID,
-    PARTITION,
-    PARTITION_ID,
-    entry_schema,
-)
 from iceberg_spark.manifest.entries import entry_table
 from iceberg_spark.manifest.schemas import (
     BLOCK_SIZE,
+    DATA_FILE_ID,
     DEFAULT_BLOCK_SIZE,
     ENTRY_NAME,
+    PARTITION,
+    PARTITION_ID,
     data_file_struct,
+    entry_schema,
     entry_struct,
 )
-from iceberg_spark.manifest.summaries import count, field_summaries, min_data_sequence_number
 from iceberg_spark.spec.data_file import ManifestEntry, ManifestEntryStatus
 from iceberg_spark.spec.format_version import rules_of
-from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.manifest_file import FieldSummary, ManifestContent, ManifestFile
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.partition_json import fields_to_json
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_json import schema_to_dict
-from iceberg_spark.spec.types import StructType
+from iceberg_spark.spec.types import IcebergType, StructType, UnknownType
+from iceberg_spark.spec.values import to_bytes
 
 Table: TypeAlias = Any  # pyarrow ships no types
 
@@ -218,3 +219,59 @@ def _metadata(
 
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
+
+
+Array: TypeAlias = Any  # pyarrow ships no types
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Files and rows of one status."""
+
+    files: int
+    rows: int
+
+
+def count(entries: Table, status: ManifestEntryStatus) -> Count:
+    """Return how many files and rows the entries of a status have."""
+    rows = entries.column("record_count").filter(pc.equal(entries.column("status"), int(status)))
+    return Count(len(rows), int(pc.sum(rows, min_count=0).as_py()))
+
+
+def min_data_sequence_number(entries: Table) -> int | None:
+    """Return the least data sequence number of live entries that have one.
+
+    None means that all inherit: then the manifest's own sequence number is the least.
+    """
+    live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
+    least = pc.min(entries.column("data_sequence_number").filter(live)).as_py()
+    return None if least is None else int(least)
+
+
+def field_summaries(entries: Table, partition_type: StructType) -> tuple[FieldSummary, ...]:
+    """Return the summary of each partition field over all entries, also deleted ones (as Java)."""
+    tuples = concat(entries.column("partition"))
+    return tuple(
+        field_summary(tuples.field(index), field.field_type)
+        for index, field in enumerate(partition_type.fields)
+    )
+
+
+def field_summary(values: Array, kind: IcebergType) -> FieldSummary:
+    """Return nulls, NaNs and bounds of one partition field (specification: "Manifest Lists")."""
+    floating = pa.types.is_floating(values.type)
+    nan = pc.fill_null(pc.is_nan(values), False) if floating else None
+    contains_nan = bool(nan is not None and pc.any(nan, min_count=0).as_py())
+    present = values.filter(pc.invert(nan)).drop_null() if contains_nan else values.drop_null()
+    contains_null = values.null_count > 0
+    if not len(present) or isinstance(kind, UnknownType):
+        return FieldSummary(contains_null, contains_nan)
+    return FieldSummary(contains_null, contains_nan, *_bounds(kind, present))
+
+
+def _bounds(kind: IcebergType, values: Array) -> list[bytes]:
+    if pa.types.is_floating(values.type):
+        ends = extremes(values)
+    else:
+        ends = tuple(pc.min_max(values).values())  # Python has no dates beyond the year 9999
+    return [to_bytes(kind, value) for value in from_array(kind, pa.array(ends, values.type))]

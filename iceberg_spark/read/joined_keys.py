@@ -24,8 +24,12 @@ from iceberg_spark.read.row_keys import COMPARABLE, leaves_out_rows, read_keys
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
-from iceberg_spark.spec.transform_result import can_transform
-from iceberg_spark.spec.transforms import TimeTransform, UnknownTransform, VoidTransform
+from iceberg_spark.spec.transforms import (
+    TimeTransform,
+    UnknownTransform,
+    VoidTransform,
+    can_transform,
+)
 
 
 def is_small(plan: ScanPlan) -> bool:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.manifest.delete_names import is_vector
+from iceberg_spark.manifest.entries import is_vector
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.report.limits import REPORT
 from iceberg_spark.scan.plan import ScanPlan

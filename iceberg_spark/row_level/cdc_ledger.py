@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.commits.batch_token import Lineage
 from iceberg_spark.commits.ledger_files import ABOUT, HAS_LEDGER, OF_SNAPSHOT, ledger_branch
-from iceberg_spark.commits.lineage import Lineage
 from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Comparison, Op, Reference, Unbound

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
-from iceberg_spark.commits.overtaken_vectors import Overtaken
+from iceberg_spark.commits.row_delta import Overtaken
 from iceberg_spark.errors import NoSuchFileError, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.deletion_vectors import read_vector

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from iceberg_spark.commits.conflict_scope import Planned
-from iceberg_spark.commits.overtaken_vectors import MergeVectors
+from iceberg_spark.commits.conflicts import Planned
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
-from iceberg_spark.commits.row_delta import RowDelta
+from iceberg_spark.commits.row_delta import MergeVectors, RowDelta
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import Unbound

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.commits.manifest_filter import MatchingRows, row_matches
 from iceberg_spark.commits.new_manifests import read_entries
-from iceberg_spark.commits.removed_entries import MatchingRows, row_matches
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, Bound, Unbound
 from iceberg_spark.expr.variant_filter import VariantFilter

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.commits.commit import CleanupOnFailure, commit
-from iceberg_spark.commits.made_table import DropOnFailure, drop_unchanged
+from iceberg_spark.commits.create_table import DropOnFailure, drop_unchanged
 from iceberg_spark.commits.table_part import check_same_table
 from iceberg_spark.errors import (
     AlreadyCommittedException,

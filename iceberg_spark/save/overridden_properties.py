@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from iceberg_spark.spec import properties as names
-from iceberg_spark.spec.option_values import boolean_option, choice_option, positive_option
+from iceberg_spark.spec.arguments import boolean_option, choice_option, positive_option
 
 _FORMATS = ("parquet", "orc", "avro")
 _DISTRIBUTION_MODES = (

@@ -14,16 +14,16 @@ from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.catalog.table_io import table_io, with_chosen_folders
 from iceberg_spark.commits.batch_token import committed_version
-from iceberg_spark.commits.made_table import DropOnFailure
+from iceberg_spark.commits.create_table import DropOnFailure
 from iceberg_spark.errors import InvalidOptionError, NoSuchTableError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.save.creation import check_creation_options
 from iceberg_spark.save.save_plan import Replaces, SavePlan, UpsertPlan
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spec.apply_updates import apply
-from iceberg_spark.spec.known_properties import property_warnings
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_table_updates
+from iceberg_spark.spec.properties import property_warnings
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.spec.txn import Token

@@ -15,9 +15,8 @@ from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.batch_token import NoteToken, once
-from iceberg_spark.commits.conflict_scope import Planned
-from iceberg_spark.commits.overwrite_files import OverwriteFiles
-from iceberg_spark.commits.replace_partitions import ReplacePartitions
+from iceberg_spark.commits.conflicts import Planned
+from iceberg_spark.commits.overwrite_files import OverwriteFiles, ReplacePartitions
 from iceberg_spark.commits.required_columns import RequireNoOtherColumns
 from iceberg_spark.commits.set_schema import SetSchema
 from iceberg_spark.expr.nodes import ALWAYS_TRUE

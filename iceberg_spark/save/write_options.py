@@ -12,12 +12,11 @@ from types import MappingProxyType
 from typing import Literal
 
 from iceberg_spark.catalog.pinned import split_name
-from iceberg_spark.commits.conflict_scope import Planned
+from iceberg_spark.commits.conflicts import Planned
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.io.secrets import refuse_shown_secrets
 from iceberg_spark.save.overridden_properties import overridden_properties
-from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
-from iceberg_spark.spec.option_values import (
+from iceberg_spark.spec.arguments import (
     STORAGE_PREFIXES,
     boolean_option,
     choice_option,
@@ -29,6 +28,7 @@ from iceberg_spark.spec.option_values import (
     positive_option,
     split_list,
 )
+from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 from iceberg_spark.spec.txn import Token, token_of
 from iceberg_spark.write.output import TABLE_OUTPUT, Output

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from iceberg_spark.errors import InvalidOptionError, NoSuchSnapshotError
 from iceberg_spark.spec.ancestry import ancestors
+from iceberg_spark.spec.arguments import integer_option
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.option_values import integer_option
 from iceberg_spark.spec.snapshot import Snapshot
 
 CHANGES = "changes"

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.distinct import distinct
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.manifest.delete_names import delete_names
+from iceberg_spark.manifest.entries import delete_names
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.plan import ScanPlan

@@ -22,8 +22,7 @@ from iceberg_spark.arrow.values import Side, bounds_array
 from iceberg_spark.errors import CorruptFileError, ValidationException
 from iceberg_spark.expr.stats import Statistic
 from iceberg_spark.lazy import LazyModule
-from iceberg_spark.manifest.delete_names import is_vector
-from iceberg_spark.manifest.entries import known_value
+from iceberg_spark.manifest.entries import is_vector, known_value
 from iceberg_spark.scan.column_stats import map_values, stats_table
 from iceberg_spark.scan.delete_pairs import Mask, PairPruning, Pairs, Rows, pair_pruning
 from iceberg_spark.scan.limits import PLANNING

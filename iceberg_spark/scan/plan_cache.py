@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 
 from iceberg_spark.io.servers import Server, stored_at
-from iceberg_spark.manifest.cache import MANIFEST_CACHE
+from iceberg_spark.manifest.reader import MANIFEST_CACHE
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.plan import ScanPlan

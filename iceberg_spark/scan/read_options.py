@@ -15,8 +15,7 @@ from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.io.secrets import refuse_shown_secrets
 from iceberg_spark.scan.request import ScanRequest
 from iceberg_spark.scan.split import SplitOptions, split_options
-from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.option_values import (
+from iceberg_spark.spec.arguments import (
     STORAGE_PREFIXES,
     boolean_option,
     integer_option,
@@ -26,6 +25,7 @@ from iceberg_spark.spec.option_values import (
     positive_option,
     split_list,
 )
+from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.reserved import METADATA_COLUMN_NAMES
 
 READ_OPTIONS = (

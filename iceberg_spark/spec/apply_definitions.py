@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import assert_never
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
 
 from iceberg_spark.errors import InvalidSchemaError, ValidationException
 from iceberg_spark.spec import updates as u
-from iceberg_spark.spec.apply_state import ApplyState
 from iceberg_spark.spec.compatibility import (
     check_added_spec,
     check_order,
@@ -207,3 +206,25 @@ def set_default_sort_order(state: ApplyState, order_id: int) -> ApplyState:
     if number == state.metadata.default_sort_order_id:
         return state
     return state.but(default_sort_order_id=number)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyState:
+    """The metadata so far, and the effects of the previous updates.
+
+    `last_*` are the ids that -1 stands for. `added` are the snapshots that these updates add,
+    `main_moves` those that main was set to, `removed` is true once a snapshot was removed.
+    """
+
+    metadata: TableMetadata
+    now_ms: int
+    last_schema_id: int | None = None
+    last_spec_id: int | None = None
+    last_order_id: int | None = None
+    added: frozenset[int] = frozenset()
+    main_moves: frozenset[int] = frozenset()
+    removed: bool = False
+
+    def but(self, **changes: Any) -> ApplyState:
+        """Return the state with fields of the metadata replaced."""
+        return replace(self, metadata=replace(self.metadata, **changes))

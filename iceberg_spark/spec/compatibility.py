@@ -13,7 +13,6 @@ from iceberg_spark.spec.partition import (
 )
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import SortField, SortOrder
-from iceberg_spark.spec.transform_result import check_transform
 from iceberg_spark.spec.transforms import (
     DayTransform,
     HourTransform,
@@ -23,6 +22,7 @@ from iceberg_spark.spec.transforms import (
     UnknownTransform,
     VoidTransform,
     YearTransform,
+    check_transform,
 )
 from iceberg_spark.spec.types import (
     PRIMITIVES,

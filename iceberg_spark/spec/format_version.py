@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spec.properties import FORMAT_VERSION, int_property
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +85,14 @@ READ_VERSIONS = ", ".join(map(str, FORMAT_VERSIONS))
 def rules_of(format_version: int) -> FormatVersion:
     """Return the rules of a version of `FORMAT_VERSIONS` (metadata of others is not read)."""
     return FORMAT_VERSIONS[format_version]
+
+
+def check_writable_version(properties: Mapping[str, str]) -> int:
+    """Return the version in properties. Raises UnsupportedError if it cannot be written."""
+    version = int_property(properties, FORMAT_VERSION)
+    if version > max(WRITTEN):
+        raise UnsupportedError(
+            f"Property '{FORMAT_VERSION}' is {version}: tables of format version "
+            f"{version} can't be written; use {WRITTEN_VERSIONS}"
+        )
+    return max(version, min(WRITTEN))

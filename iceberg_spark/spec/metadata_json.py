@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import marshal
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from itertools import repeat
+from typing import Any, TypeAlias
 
 from iceberg_spark.errors import CorruptFileError, IcebergError, UnsupportedError
 from iceberg_spark.spec.format_version import FORMAT_VERSIONS, READ_VERSIONS
-from iceberg_spark.spec.former_entries import FormerEntries
 from iceberg_spark.spec.json_node import (
     as_int,
     as_list,
@@ -33,11 +34,11 @@ from iceberg_spark.spec.partition_json import (
     spec_from_dict,
     spec_to_dict,
 )
-from iceberg_spark.spec.read_only import ReadOnly
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_json import schema_from_dict, schema_to_dict
 from iceberg_spark.spec.snapshot import MAIN_BRANCH, Snapshot, SnapshotRef, SnapshotRefType
 from iceberg_spark.spec.snapshot_json import (
+    ReadOnly,
     metadata_log_from_dict,
     metadata_log_to_dict,
     ref_from_dict,
@@ -289,3 +290,61 @@ def _snapshots_to_dict(metadata: TableMetadata) -> dict[str, Any]:
     node["snapshot-log"] = [snapshot_log_to_dict(entry) for entry in metadata.snapshot_log]
     node["metadata-log"] = [metadata_log_to_dict(entry) for entry in metadata.metadata_log]
     return node
+
+
+# Reuse decoded entries of the previous version of a table's metadata.
+#
+# A new version repeats nearly all snapshots and log entries of the previous one. To find an entry
+# by its bytes takes a small part of the time that it takes to check and decode it.
+
+DecodedEntries: TypeAlias = Mapping[tuple[int, str], Mapping[bytes, Any]]
+"""Values by the bytes of their JSON, by format version and list."""
+
+_PLAIN = 0  # marshal version without references: equal objects become equal bytes
+_NONE: Mapping[bytes, Any] = {}
+
+
+class FormerEntries:
+    """Decoded entries of the previous version, and those of the version being read."""
+
+    __slots__ = ("_former", "_seen")
+
+    def __init__(self, former: DecodedEntries) -> None:
+        self._former = former
+        self._seen: dict[tuple[int, str], dict[bytes, Any]] = {}
+
+    @property
+    def seen(self) -> DecodedEntries:
+        """The entries of the version that was read."""
+        return self._seen
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all entries as JSON, roughly; values take some four times as many."""
+        return sum(len(key) for entries in self._seen.values() for key in entries)
+
+    def parse_array(
+        self, version: int, key: str, nodes: list[Any], read: Callable[[Any], Any]
+    ) -> tuple[Any, ...]:
+        """Read a list as `json_node.parse_array` does, but decode only entries that are new.
+
+        Keys are bytes: they distinguish 1 from 1.0 and true, which `==` does not.
+        """
+        what = f"'{key}'"
+        try:
+            exact = list(map(marshal.dumps, nodes, repeat(_PLAIN)))
+        except ValueError:  # nested too deeply
+            return parse_array(nodes, what, read)
+        former = self._former.get((version, key), _NONE)
+        former_values = list(map(former.get, exact))
+        if not former:
+            values = parse_array(nodes, what, read)
+        elif None in former_values:
+            pairs = list(zip(nodes, former_values, strict=True))
+            values = parse_array(
+                pairs, what, lambda pair: read(pair[0]) if pair[1] is None else pair[1]
+            )
+        else:
+            values = tuple(former_values)
+        self._seen[version, key] = dict(zip(exact, values, strict=True))
+        return values

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.fresh_ids import assign_fresh_ids, reassign_order, reassign_spec
-from iceberg_spark.spec.lineage_names import check_new_names
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import UNPARTITIONED, PartitionSpec
 from iceberg_spark.spec.properties import (
@@ -19,6 +18,7 @@ from iceberg_spark.spec.properties import (
     int_property,
     prefixed,
 )
+from iceberg_spark.spec.reserved import check_new_names
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import UNSORTED, SortOrder
 from iceberg_spark.spec.updates import (

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from iceberg_spark.spec.floats import identity
 from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.shown import html_table
 from iceberg_spark.spec.transforms import Transform, VoidTransform
+from iceberg_spark.spec.values import identity
 
 FIRST_PARTITION_FIELD_ID = 1000
 

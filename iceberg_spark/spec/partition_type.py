@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.transform_result import result_type
+from iceberg_spark.spec.transforms import result_type
 from iceberg_spark.spec.types import IcebergType, NestedField, StringType, StructType
 
 

@@ -25,13 +25,13 @@ from iceberg_spark.spec.json_node import (
 )
 from iceberg_spark.spec.json_values import value_from_json, value_to_json
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.type_text import parse_type
 from iceberg_spark.spec.types import (
     IcebergType,
     ListType,
     MapType,
     NestedField,
     StructType,
+    parse_type,
 )
 
 _FIELD_MEMBERS = frozenset(

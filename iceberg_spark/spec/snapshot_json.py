@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.spec.format_version import rules_of
@@ -17,7 +17,6 @@ from iceberg_spark.spec.json_node import (
     text_map,
     unknown_members,
 )
-from iceberg_spark.spec.read_only import ReadOnly
 from iceberg_spark.spec.snapshot import (
     MetadataLogEntry,
     Operation,
@@ -200,3 +199,20 @@ def metadata_log_to_dict(entry: MetadataLogEntry) -> dict[str, Any]:
         "metadata-file": entry.metadata_file,
     }
     return node | dict(entry.extra or {})
+
+
+class ReadOnly(dict[str, str]):
+    """A dict that refuses to be changed; `dict(it)` and `it | {...}` are dicts of one's own."""
+
+    __slots__ = ()
+
+    def _refused(self, *_: object, **__: object) -> NoReturn:
+        """Raise TypeError."""
+        raise TypeError("Table metadata is not changed in place; dict(...) makes a copy")
+
+    __setitem__ = __delitem__ = __ior__ = _refused
+    clear = pop = popitem = setdefault = update = _refused
+
+    def __reduce__(self) -> tuple[type[ReadOnly], tuple[dict[str, str]]]:
+        """Pickle as a whole: item by item it would be refused."""
+        return ReadOnly, (dict(self),)

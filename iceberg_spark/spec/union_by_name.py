@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from iceberg_spark.errors import InvalidSchemaError
-from iceberg_spark.spec.promotion import can_promote
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.schema_evolution import SchemaUpdate
+from iceberg_spark.spec.schema_evolution import SchemaUpdate, can_promote
 from iceberg_spark.spec.types import (
     BinaryType,
     FixedType,

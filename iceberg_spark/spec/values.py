@@ -6,6 +6,7 @@ microseconds (nanoseconds for the `_ns` types), str, uuid.UUID, bytes.
 
 from __future__ import annotations
 
+import math
 import struct
 import uuid
 from decimal import Context, Decimal
@@ -174,3 +175,38 @@ def _text(data: bytes) -> str:
         return bytes(data).decode("utf-8")
     except UnicodeDecodeError as cause:
         raise CorruptFileError(f"A string value is not UTF-8: {bytes(data)[:32].hex()}") from cause
+
+
+# Identity and order of Python floats.
+#
+# Three rules. *Identity* compares the values of partitions and keys: NaN equals NaN, -0.0 differs
+# from 0.0 (Java: StructLikeWrapper). The *total order* is that of bounds and sort orders: -0.0
+# before 0.0, NaN after every number (specification, "Sorting"). *Comparison* is that of
+# predicates: the total order, but -0.0 equals 0.0 (Spark). `arrow.floats` implements them for
+# arrays.
+
+
+def is_nan(value: object) -> bool:
+    """Return whether a value of any type is NaN."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+def identity(value: object) -> object:
+    """Return a hashable that equals only that of the same value; non-floats are unchanged."""
+    if not isinstance(value, float):
+        return value
+    return struct.pack("<d", math.nan if math.isnan(value) else value)
+
+
+def total_order(value: float) -> tuple[bool, float, float]:
+    """Return a key to sort floats by."""
+    if math.isnan(value):
+        return True, 0.0, 0.0
+    return False, value, math.copysign(1.0, value)
+
+
+def compare(left: Any, right: Any) -> int:
+    """Return -1, 0 or 1 for two values of one type, as predicates compare them."""
+    if is_nan(left) or is_nan(right):
+        return is_nan(left) - is_nan(right)
+    return int(left > right) - int(left < right)

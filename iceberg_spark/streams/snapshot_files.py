@@ -17,8 +17,7 @@ import numpy as np
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.manifest.from_manifest import counted
-from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.manifest.manifest_list import counted, read_manifest_list
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.scan.change_bounds import CHANGES
 from iceberg_spark.scan.read_options import READ_OPTIONS, ReadOptions
-from iceberg_spark.spec.option_values import (
+from iceberg_spark.spec.arguments import (
     boolean_option,
     integer_option,
     known_options,

@@ -16,12 +16,12 @@ from iceberg_spark.arrow.floats import identity_bits
 from iceberg_spark.arrow.transforms import apply_transform
 from iceberg_spark.arrow.values import from_array
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spec.floats import is_nan
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec, partition_key
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import VoidTransform
 from iceberg_spark.spec.types import IcebergType
+from iceberg_spark.spec.values import is_nan
 
 Codes = npt.NDArray[np.int64]
 Partition = tuple[Any, ...]  # canonical values of any type

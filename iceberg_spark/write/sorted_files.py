@@ -22,8 +22,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import NullOrder, SortDirection, SortField, SortOrder
-from iceberg_spark.spec.transform_result import can_transform
-from iceberg_spark.spec.transforms import UnknownTransform, VoidTransform
+from iceberg_spark.spec.transforms import UnknownTransform, VoidTransform, can_transform
 from iceberg_spark.write.batch_chunks import chunks
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files

@@ -20,7 +20,7 @@ from iceberg_spark.catalog.sql_catalog import sql_catalog
 from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.commit import commit
 from iceberg_spark.commits.manage_snapshots import CreateRef, ManageSnapshots
-from iceberg_spark.commits.update_properties import UpdateProperties
+from iceberg_spark.commits.metadata_changes import UpdateProperties
 from iceberg_spark.errors import (
     CommitFailedException,
     NoSuchTableError,

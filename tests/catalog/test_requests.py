@@ -14,7 +14,7 @@ from iceberg_spark.errors import CommitFailedException
 from iceberg_spark.io import conditional_put, object_store
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.servers import server_of
-from iceberg_spark.manifest.cache import MANIFEST_CACHE
+from iceberg_spark.manifest.reader import MANIFEST_CACHE
 from iceberg_spark.spec.updates import SetProperties
 from tests.s3_server import Objects, s3_server
 

@@ -23,7 +23,7 @@ from iceberg_spark.inspect.request import inspection, parts, read_parts
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.manifest.cache import MANIFEST_CACHE
+from iceberg_spark.manifest.reader import MANIFEST_CACHE
 from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.planner import plan
@@ -33,7 +33,7 @@ from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_json
 from iceberg_spark.spec.rest_json import requirement_from_json, update_from_json
 from iceberg_spark.spec.transform_text import parse_transform
-from iceberg_spark.spec.type_text import parse_type
+from iceberg_spark.spec.types import parse_type
 from iceberg_spark.write.describe_imported import imported_data_file
 from tests.builders import EVENTS
 

@@ -9,7 +9,6 @@ from iceberg_spark.expr.project import inclusive, strict
 from iceberg_spark.expr.residual import residual
 from iceberg_spark.expr.transform_value import transform_value
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
-from iceberg_spark.spec.transform_result import can_transform
 from iceberg_spark.spec.transforms import (
     BucketTransform,
     DayTransform,
@@ -20,6 +19,7 @@ from iceberg_spark.spec.transforms import (
     UnknownTransform,
     VoidTransform,
     YearTransform,
+    can_transform,
 )
 from iceberg_spark.spec.types import DateType
 from tests.properties.expr_strategies import SCHEMA, predicates, rows

@@ -14,8 +14,7 @@ from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_jso
 from iceberg_spark.spec.name_mapping import from_schema, parse, to_json
 from iceberg_spark.spec.new_table import new_metadata
 from iceberg_spark.spec.schema_json import schema_from_dict, schema_to_dict
-from iceberg_spark.spec.type_text import parse_type
-from iceberg_spark.spec.types import FloatType
+from iceberg_spark.spec.types import FloatType, parse_type
 from iceberg_spark.spec.values import from_bytes, to_bytes
 from tests.properties.spec_strategies import TEXTS, primitives, schemas, typed_values
 

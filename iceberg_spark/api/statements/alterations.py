@@ -21,7 +21,7 @@ from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.catalog.chosen_location import moved_location
 from iceberg_spark.commits.commit import commit
-from iceberg_spark.commits.set_table_location import SetTableLocation
+from iceberg_spark.commits.metadata_changes import SetTableLocation
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.alter_table import (

@@ -19,8 +19,8 @@ from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.table_io import with_chosen_folders
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import CleanupOnFailure, commit, stage
+from iceberg_spark.commits.create_table import ReplaceTable
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
-from iceberg_spark.commits.replace_table import ReplaceTable
 from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import (
     ColumnAlreadyExistsError,

@@ -13,7 +13,7 @@ from iceberg_spark.api.statements.target import Name, Target, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.catalog.catalog import Catalog
-from iceberg_spark.commits.made_branch import branch_removed_if_refused
+from iceberg_spark.commits.manage_snapshots import branch_removed_if_refused
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.session.active_session import is_case_sensitive

@@ -60,7 +60,7 @@ from iceberg_spark.spark.sql.statements.rows import (
     Truncate,
     Update,
 )
-from iceberg_spark.spec.option_values import known_options
+from iceberg_spark.spec.arguments import known_options
 from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 from iceberg_spark.spec.transforms import IdentityTransform
 

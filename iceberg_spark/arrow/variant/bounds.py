@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from iceberg_spark.arrow.variant.decode import field_at, keys_of, length_of_metadata
 from iceberg_spark.arrow.variant.encode import object_of
-from iceberg_spark.spec.floats import is_nan
+from iceberg_spark.spec.values import is_nan
 
 Keys: TypeAlias = tuple[str, ...]
 """How a field is reached from a variant's root: the keys of objects within objects."""

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.distinct import distinct
 from iceberg_spark.expr.stats import NULL_COUNT, column
-from iceberg_spark.manifest.delete_names import is_vector
+from iceberg_spark.manifest.entries import is_vector
 from iceberg_spark.read.equality_deletes import groups_by_keys
 from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
 from iceberg_spark.scan.delete_pairs import Mask, Rows

@@ -22,7 +22,7 @@ from iceberg_spark.maintenance.reachable import (
     with_keys,
 )
 from iceberg_spark.maintenance.unreachable import FindFiles
-from iceberg_spark.manifest.live_files import FILES
+from iceberg_spark.manifest.reader import FILES
 from iceberg_spark.spark.adapt.jobs import job_rows
 from iceberg_spark.spark.session.active_session import active_session
 

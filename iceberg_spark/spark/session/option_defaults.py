@@ -11,7 +11,7 @@ from iceberg_spark.save.write_options import write_options
 from iceberg_spark.scan.split import SplitOptions, split_options
 from iceberg_spark.spark.session.prefixed_settings import prefixed_settings
 from iceberg_spark.spark.session.session_cache import cached, setting
-from iceberg_spark.spec.option_values import positive_option
+from iceberg_spark.spec.arguments import positive_option
 from iceberg_spark.spec.runtime_names import READ_SPLIT_SIZE, SESSION_PREFIX, write_defaults
 
 

@@ -10,7 +10,6 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from iceberg_spark.spec import types as t
-from iceberg_spark.spec.transform_result import result_type
 from iceberg_spark.spec.transforms import (
     BucketTransform,
     DayTransform,
@@ -18,6 +17,7 @@ from iceberg_spark.spec.transforms import (
     MonthTransform,
     Transform,
     YearTransform,
+    result_type,
 )
 
 _BITS = 63  # of a long that is never below zero

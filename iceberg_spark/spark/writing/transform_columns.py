@@ -15,7 +15,6 @@ from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.transform_result import result_type
 from iceberg_spark.spec.transforms import (
     BucketTransform,
     DayTransform,
@@ -27,6 +26,7 @@ from iceberg_spark.spec.transforms import (
     UnknownTransform,
     VoidTransform,
     YearTransform,
+    result_type,
 )
 from iceberg_spark.write.cast_columns import cast_step
 

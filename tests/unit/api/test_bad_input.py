@@ -26,7 +26,7 @@ from iceberg_spark.errors import (
     ValidationException,
 )
 from iceberg_spark.io.fsspec_io import DEFAULT_TIMEOUT_S
-from iceberg_spark.manifest.cache import MANIFEST_CACHE
+from iceberg_spark.manifest.reader import MANIFEST_CACHE
 from iceberg_spark.write.context import TaskId
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.position_delete_writer import write_position_deletes

@@ -12,7 +12,7 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.commits.commit import commit
-from iceberg_spark.commits.replace_table import ReplaceTable
+from iceberg_spark.commits.create_table import ReplaceTable
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.save.plan_save import plan_save
 from iceberg_spark.save.write_options import write_options

@@ -20,7 +20,7 @@ from iceberg_spark.save.creation import check_creation_options
 from iceberg_spark.save.plan_save import plan_upsert
 from iceberg_spark.save.write_options import write_options
 from iceberg_spark.spec import properties
-from iceberg_spark.spec.known_properties import property_warnings
+from iceberg_spark.spec.properties import property_warnings
 from tests.unit.api.tables import ids, make, new_location, rows
 
 COLUMNS = "id bigint, name string, ts timestamp"

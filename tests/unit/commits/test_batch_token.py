@@ -11,7 +11,7 @@ from iceberg_spark import Table
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.commits import batch_token
-from iceberg_spark.commits.limits import TokenLimits
+from iceberg_spark.commits.batch_token import TokenLimits
 from iceberg_spark.errors import (
     AlreadyCommittedException,
     CommitStateUnknownException,

@@ -10,10 +10,10 @@ from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.commit import CleanupOnFailure, RetryPolicy, commit
-from iceberg_spark.commits.conflict_scope import Planned
+from iceberg_spark.commits.conflicts import Planned
 from iceberg_spark.commits.create_table import create_table
+from iceberg_spark.commits.metadata_changes import UpdateProperties
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
-from iceberg_spark.commits.update_properties import UpdateProperties
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,

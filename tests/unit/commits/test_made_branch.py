@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from iceberg_spark import Table
-from iceberg_spark.commits.made_branch import branch_removed_if_refused
+from iceberg_spark.commits.manage_snapshots import branch_removed_if_refused
 from iceberg_spark.errors import CommitStateUnknownException, InvalidInputError
 from tests.unit.api.tables import make, rows
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from iceberg_spark.commits.append import AppendFiles
-from iceberg_spark.commits.conflict_scope import Planned
-from iceberg_spark.commits.replace_partitions import ReplacePartitions
+from iceberg_spark.commits.conflicts import Planned
+from iceberg_spark.commits.metadata_changes import SetSpec
+from iceberg_spark.commits.overwrite_files import ReplacePartitions
 from iceberg_spark.commits.row_delta import RowDelta
-from iceberg_spark.commits.set_spec import SetSpec
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.spec.spec_evolution import SpecUpdate
 from iceberg_spark.spec.transforms import BucketTransform

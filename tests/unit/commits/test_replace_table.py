@@ -3,9 +3,9 @@
 import pytest
 
 from iceberg_spark.commits.append import AppendFiles
+from iceberg_spark.commits.create_table import ReplaceTable
 from iceberg_spark.commits.manage_snapshots import CreateRef, ManageSnapshots, Retention
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
-from iceberg_spark.commits.replace_table import ReplaceTable
 from iceberg_spark.commits.set_schema import SetSchema
 from iceberg_spark.errors import InvalidSchemaError, ValidationException
 from iceberg_spark.spec.metadata import TableMetadata

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from iceberg_spark.commits.append import AppendFiles
-from iceberg_spark.commits.conflict_scope import Planned
+from iceberg_spark.commits.conflicts import Planned
 from iceberg_spark.commits.delete_files import DeleteFiles
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.replace_deletes import ReplaceDeletes

@@ -8,8 +8,8 @@ from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.commit import commit, stage
 from iceberg_spark.commits.delete_files import DeleteFiles
 from iceberg_spark.commits.manage_snapshots import CreateRef, ManageSnapshots
+from iceberg_spark.commits.metadata_changes import UpdateProperties
 from iceberg_spark.commits.row_delta import RowDelta
-from iceberg_spark.commits.update_properties import UpdateProperties
 from iceberg_spark.errors import UnsupportedError, ValidationException
 from iceberg_spark.spec.data_file import DataFile, ManifestEntryStatus
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotRefType

@@ -10,9 +10,9 @@ from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.commits import snapshot_producer
 from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.delete_files import DeleteFiles
+from iceberg_spark.commits.metadata_changes import UpdateProperties
 from iceberg_spark.commits.rewrite_files import RewriteFiles
 from iceberg_spark.commits.row_delta import RowDelta
-from iceberg_spark.commits.update_properties import UpdateProperties
 from iceberg_spark.spec.data_file import ManifestEntry, ManifestEntryStatus
 from tests.builders import equality_deletes
 from tests.unit.commits.tables import IO, entries, file, make_table, manifests, run

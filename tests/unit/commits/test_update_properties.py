@@ -2,7 +2,7 @@
 
 import pytest
 
-from iceberg_spark.commits.update_properties import UpdateProperties, set_name_mapping
+from iceberg_spark.commits.metadata_changes import UpdateProperties, set_name_mapping
 from iceberg_spark.errors import InvalidInputError, InvalidOptionError
 from iceberg_spark.spec.name_mapping import from_schema, parse
 from tests.unit.commits.tables import make_table, reloaded, run

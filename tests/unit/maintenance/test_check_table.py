@@ -12,10 +12,9 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.maintenance.check_table import check_table
-from iceberg_spark.manifest.cache import MANIFEST_CACHE
 from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
-from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.manifest.reader import MANIFEST_CACHE, read_manifest
 from iceberg_spark.manifest.writer import write_manifest
 from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat, ManifestEntry

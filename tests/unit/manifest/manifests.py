@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.manifest.cache import ManifestCache
-from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.manifest.reader import ManifestCache, read_manifest
 from iceberg_spark.manifest.writer import write_manifest
 from iceberg_spark.spec.data_file import DataFile, ManifestEntry, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
-from iceberg_spark.manifest.cache import ManifestCache
+from iceberg_spark.manifest.reader import ManifestCache
 
 KILOBYTE = pa.array(range(128), pa.int64())
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.manifest.inherit import (
+from iceberg_spark.manifest.reader import (
     check_data_sequence_number,
     inherited_first_row_id,
     inherited_sequence_number,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.manifest.live_files import live_files
+from iceberg_spark.manifest.reader import live_files
 from tests.builders import data_file
 from tests.unit.manifest.manifests import ADDED, DELETED, EXISTING, entry, written
 

@@ -19,9 +19,8 @@ from pyiceberg.types import NestedField as TheirNested
 from pyiceberg.types import StringType as TheirString
 
 from iceberg_spark.errors import CorruptFileError, InvalidInputError, NoSuchFileError
-from iceberg_spark.manifest.cache import ManifestCache
-from iceberg_spark.manifest.columns import ENTRY_COLUMNS, entry_schema
-from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.manifest.reader import ManifestCache, read_manifest
+from iceberg_spark.manifest.schemas import ENTRY_COLUMNS, entry_schema
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.types import StructType

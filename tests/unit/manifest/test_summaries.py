@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from iceberg_spark.manifest.summaries import field_summary
+from iceberg_spark.manifest.writer import field_summary
 from iceberg_spark.spec.types import DateType, IcebergType, TimestampType
 from iceberg_spark.spec.values import from_bytes
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.commits.conflict_scope import Planned
+from iceberg_spark.commits.conflicts import Planned
 from iceberg_spark.errors import InvalidOptionError, NoSuchTableError
 from iceberg_spark.save.plan_save import plan_save
 from iceberg_spark.save.write_options import write_options

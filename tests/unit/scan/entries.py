@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceberg_spark.manifest.columns import entry_schema
+from iceberg_spark.manifest.schemas import entry_schema
 from iceberg_spark.spec.partition import UNPARTITIONED, PartitionSpec
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.reserved import DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID

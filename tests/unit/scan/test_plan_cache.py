@@ -10,7 +10,7 @@ import pytest
 from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.manifest.cache import MANIFEST_CACHE, ManifestCache
+from iceberg_spark.manifest.reader import MANIFEST_CACHE, ManifestCache
 from iceberg_spark.scan import plan_cache, planner
 from iceberg_spark.scan.plan_cache import PLAN_CACHE, PlanCache
 from iceberg_spark.scan.planner import plan

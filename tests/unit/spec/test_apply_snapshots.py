@@ -2,11 +2,11 @@
 
 import pytest
 
+from iceberg_spark.catalog.metadata_log import add_metadata_log_entry
 from iceberg_spark.errors import CommitFailedException, ValidationException
 from iceberg_spark.spec import updates as u
-from iceberg_spark.spec.apply_state import ApplyState
+from iceberg_spark.spec.apply_definitions import ApplyState
 from iceberg_spark.spec.apply_updates import apply
-from iceberg_spark.spec.metadata_log import add_metadata_log_entry
 from iceberg_spark.spec.snapshot import MetadataLogEntry, SnapshotLogEntry
 from tests.builders import CREATED_MS, branch, metadata, snapshot, tag
 

@@ -3,7 +3,7 @@
 import math
 import struct
 
-from iceberg_spark.spec.floats import compare, identity, is_nan, total_order
+from iceberg_spark.spec.values import compare, identity, is_nan, total_order
 
 OTHER_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]
 ASCENDING = [-math.inf, -1.5, -0.0, 0.0, 5e-324, 1.5, math.inf, math.nan]

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.spec.former_entries import FormerEntries
-from iceberg_spark.spec.metadata_json import metadata_from_dict, metadata_to_dict
+from iceberg_spark.spec.metadata_json import FormerEntries, metadata_from_dict, metadata_to_dict
 
 
 def version(*snapshots: int, log: int = 0) -> dict[str, Any]:

@@ -6,9 +6,8 @@ from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.compatibility import check_schema
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
 from iceberg_spark.spec.partition_type import partition_type, union_partition_type
-from iceberg_spark.spec.transform_result import can_transform, result_type
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_transform
-from iceberg_spark.spec.transforms import VoidTransform
+from iceberg_spark.spec.transforms import VoidTransform, can_transform, result_type
 from tests.builders import field, list_of, schema, struct, type_of
 
 DAYS = ["date", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"]

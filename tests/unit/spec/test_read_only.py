@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from iceberg_spark.spec.read_only import ReadOnly
+from iceberg_spark.spec.snapshot_json import ReadOnly
 
 TEXTS = ReadOnly({"a": "1", "b": "2"})
 

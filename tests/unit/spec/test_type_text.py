@@ -3,7 +3,6 @@
 import pytest
 
 from iceberg_spark.errors import InvalidSchemaError, UnsupportedError
-from iceberg_spark.spec.type_text import parse_type
 from iceberg_spark.spec.types import (
     DecimalType,
     FixedType,
@@ -11,6 +10,7 @@ from iceberg_spark.spec.types import (
     GeometryType,
     LongType,
     VariantType,
+    parse_type,
 )
 
 NAMES = [

@@ -10,7 +10,7 @@ from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.commit import commit
-from iceberg_spark.commits.made_table import DropOnFailure
+from iceberg_spark.commits.create_table import DropOnFailure
 from iceberg_spark.errors import (
     CommitStateUnknownException,
     ForbiddenError,

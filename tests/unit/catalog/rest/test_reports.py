@@ -13,7 +13,7 @@ import pytest
 from iceberg_spark.catalog.limits import REPORTS
 from iceberg_spark.catalog.rest import reports
 from iceberg_spark.catalog.rest.reports import Outbox
-from iceberg_spark.commits.commit_report import commit_report
+from iceberg_spark.commits.commit import commit_report
 from iceberg_spark.spec.metadata_json import metadata_to_json
 from iceberg_spark.spec.new_table import new_metadata
 from iceberg_spark.spec.schema import Schema
