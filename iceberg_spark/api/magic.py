@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api.magic_completion import add_completion, remove_completion
 from iceberg_spark.api.sql import sql
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.active_session import needed_session
@@ -57,7 +58,8 @@ def load_ipython_extension(shell: Any) -> None:
     """Give IPython's shell the magics `%iceberg` and `%%iceberg`.
 
     `%%iceberg` runs the statements of the cell as `sql` does, in the active session, and shows the
-    first 20 rows of the last one. `%%iceberg name` puts its DataFrame into a variable instead.
+    first 20 rows of the last one. `%%iceberg name` puts its DataFrame into a variable instead. The
+    Tab key completes names of catalogs, namespaces, tables, and columns of the cell's tables.
     """
 
     def iceberg(line: str, cell: str | None = None) -> ShownRows | None:
@@ -73,12 +75,14 @@ def load_ipython_extension(shell: Any) -> None:
         return None
 
     shell.register_magic_function(iceberg, magic_kind="line_cell", magic_name=_NAME)
+    add_completion(shell, _NAME)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """Take the magics away again."""
     for magics in shell.magics_manager.magics.values():
         magics.pop(_NAME, None)
+    remove_completion(shell, _NAME)
 
 
 def _run(session: SparkSession, text: str) -> DataFrame:

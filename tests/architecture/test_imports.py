@@ -34,6 +34,7 @@ ON_SPARK = {
         "frame_merge",
         "frame_writer",
         "magic",
+        "magic_completion",
         "sql_hook",
         "stream_reader_hook",
         "stream_writer_hook",

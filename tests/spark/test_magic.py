@@ -2,13 +2,18 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
 
 import iceberg_spark as ice
 from iceberg_spark.api.magic import ShownRows
+from iceberg_spark.api.magic_completion import names_for
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.sql.statements.cursor import split_statements
 
@@ -70,11 +75,54 @@ def test_ipython_finds_the_extension_and_nothing_else_loads_ipython() -> None:
 import sys
 import iceberg_spark
 assert "IPython" not in sys.modules and "pyspark" not in sys.modules
+from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 assert shell.extension_manager.load_extension("iceberg_spark") is None
 assert shell.find_cell_magic("iceberg") and shell.find_line_magic("iceberg")
+assert len(shell.Completer.custom_matchers) == 1
 assert shell.extension_manager.unload_extension("iceberg_spark") is None
 assert shell.find_cell_magic("iceberg") is None
+assert shell.Completer.custom_matchers == []
 """
     subprocess.run([sys.executable, "-c", text], check=True, timeout=120)
+
+
+@pytest.fixture
+def orders(spark: Any, tmp_path: Path) -> Iterator[str]:
+    """A session's catalog with the table `sales.orders` (id, `unit price`)."""
+    name = f"tab{uuid4().hex[:8]}"
+    spark.conf.set(f"spark.sql.catalog.{name}.type", "filesystem")
+    spark.conf.set(f"spark.sql.catalog.{name}.warehouse", str(tmp_path))
+    ice.sql(spark, f"CREATE NAMESPACE {name}.sales")
+    ice.sql(spark, f"CREATE TABLE {name}.sales.orders (id bigint, `unit price` double)")
+    yield name
+    for key in ("type", "warehouse"):
+        spark.conf.unset(f"spark.sql.catalog.{name}.{key}")
+
+
+def test_names_of_namespaces_tables_and_columns_are_completed(spark: Any, orders: str) -> None:
+    table = f"{orders}.sales.orders"
+    assert names_for(spark, "", f"{orders}.sa") == [f"{orders}.sales"]
+    assert names_for(spark, "", f"{orders}.sales.") == [table]
+    assert names_for(spark, f"SELECT i FROM {table}", "i") == ["id"]
+    assert names_for(spark, f"SELECT u FROM {table}", "U") == ["`unit price`"]
+    assert names_for(spark, f"SELECT o. FROM {table} AS o", "o.") == ["o.`unit price`", "o.id"]
+    assert names_for(spark, "SELECT i FROM nowhere.at.all", "nowhere.") == []
+    assert orders in names_for(spark, "", orders[:5])
+
+
+def test_tab_completes_in_a_cell_of_statements_only(spark: Any, orders: str) -> None:
+    shell = InteractiveShell()
+    ice.load_ipython_extension(shell)
+
+    def completed(text: str) -> list[str]:
+        with provisionalcompleter():
+            return [found.text for found in shell.Completer.completions(text, len(text))]
+
+    table = f"{orders}.sales.orders"
+    assert table in completed(f"%%iceberg\nSELECT * FROM {orders}.sales.o")
+    assert completed(f"%iceberg SELECT * FROM {orders}.sales.o") == [table]
+    assert table not in completed(f"x = 1\ny = {orders}.sales.o")
+    ice.unload_ipython_extension(shell)
+    assert table not in completed(f"%%iceberg\nSELECT * FROM {orders}.sales.o")
