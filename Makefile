@@ -97,13 +97,13 @@ kills: setup ## Kill writers of one table on each kind of catalog, on S3, Google
 stream-kills: setup ## Kill the driver of nine streams KILLS (22) times at random moments, and look for each row and change
 	@$(WITH_SPARK) KILLS=$${KILLS:-22} $(PY) -m pytest tests/spark/test_killed_streams.py -q --timeout 10000
 
-fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in rows or an error of ours
+fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in rows or an error of this library
 	@$(PY) -m tests.fuzz
 
-flink: setup ## Read what Flink upserts, and have Flink read and go on with ours
+flink: setup ## Read what Flink upserts, and have Flink read and continue our tables
 	@$(WITH_SPARK) $(PY) -m tests.flink
 
-java-servers: setup ## Have Java change tables by turns with us on S3, Google, Azure, HDFS, Nessie, Glue and DynamoDB
+java-servers: setup ## Have Java and this library change tables alternating on S3, Google, Azure, HDFS, Nessie, Glue and DynamoDB
 	@$(WITH_SPARK) $(PY) -m tests.java_servers
 
 auto-cdc: setup-4.3 ## Apply SEEDS (4) feeds of changes by Spark 4.3's own auto CDC, too, and compare the rows
@@ -124,7 +124,7 @@ bench: setup ## Measure against Java Iceberg, PyIceberg and plain Parquet; write
 engine-matrix: setup ## Read tables of this library with other engines; writes the matrix of docs/engines.md
 	@$(WITH_SPARK) $(PY) -m scripts.engine_matrix --write
 
-notebook: setup ## Run the notebooks anew and keep their output
+notebook: setup ## Run the notebooks again and keep their output
 	@$(WITH_SPARK) $(PY) scripts/run_notebooks.py
 
 report-browser: setup ## Open a table report in Chromium (CHROMIUM=/usr/bin/chromium), light and dark, wide and narrow
@@ -135,7 +135,7 @@ docs: setup ## Build the documentation into site/
 	@$(PY) -m pip install --quiet --no-input -c constraints-4.1.txt -e . --group docs
 	$(PY) -m mkdocs build --strict
 
-audit: ## Look for known holes in the pinned dependencies (needs the package index's JSON interface, or OSV)
+audit: ## Look for known vulnerabilities in the pinned dependencies (needs the package index's JSON interface, or OSV)
 	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet pip-audit; }
 	@$(PYTHON) scripts/audit.py
 
@@ -143,7 +143,7 @@ format: setup ## Format the code and mend what ruff can mend
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
 
-public-api: setup ## Write public-api.txt anew
+public-api: setup ## Write public-api.txt again
 	$(PY) scripts/public_api.py --write
 
 settings: setup ## Write the generated tables of docs/settings.md, procedures.md and catalog-properties.md again

@@ -170,7 +170,7 @@ WRITE_OPTIONS = (
     ),
     RuntimeName(
         "use-table-distribution-and-ordering",
-        "`false` writes rows as they are: not shuffled, not sorted.",
+        "`false` neither shuffles nor sorts rows before they are written.",
     ),
     RuntimeName(
         "advisory-partition-size", "Bytes of shuffled rows that a task of a `hash` write gets."

@@ -2,13 +2,14 @@
 
 import ast
 import io
+import json
 import re
 import tokenize
 from collections.abc import Iterator
 
 import pytest
 
-from tests.architecture.source import SourceFile, against, files
+from tests.architecture.source import ROOT, SourceFile, against, files
 
 BANNED_NAMES = frozenset(
     (
@@ -19,6 +20,14 @@ BANNED_NAMES = frozenset(
 BANNED_PHRASES = re.compile(
     r"\b(of ours|of theirs|beside|anew|what is no|by turns)\b", re.IGNORECASE
 )
+
+BANNED_IN_DOCS = re.compile(
+    BANNED_PHRASES.pattern
+    + r"|\b(in turns|lies|as they are|as it is|(?:is|are|was|were|be) (?:told by|taken for))\b",
+    re.IGNORECASE,
+)
+"""What the documentation avoids, too: translations word by word, which stop a reader."""
+_PAGES_OF_THE_ROOT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile")
 
 
 def bound_names(tree: ast.AST) -> Iterator[str]:
@@ -59,6 +68,17 @@ def banned_phrases(text: str) -> list[str]:
     ]
 
 
+def documentation() -> dict[str, str]:
+    """The texts that readers see, by their path: pages, and the cells of notebooks with text."""
+    paths = [*(ROOT / name for name in _PAGES_OF_THE_ROOT), *(ROOT / "docs").rglob("*.md")]
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        prose = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
+        texts[path.relative_to(ROOT).as_posix()] = "\n".join(prose)
+    return texts
+
+
 def package_files() -> tuple[SourceFile, ...]:
     return files("iceberg_spark")
 
@@ -71,6 +91,15 @@ def test_name_says_what_it_holds() -> None:
 
 def test_text_has_no_banned_phrase() -> None:
     assert against(lambda file: banned_phrases(file.text), package_files()) == {}
+
+
+def test_documentation_has_no_banned_phrase() -> None:
+    found = {
+        path: phrases
+        for path, text in documentation().items()
+        if (phrases := [match.group() for match in BANNED_IN_DOCS.finditer(text)])
+    }
+    assert found == {}
 
 
 @pytest.mark.parametrize(
