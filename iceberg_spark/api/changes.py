@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceberg_spark.arrow.pandas_frame import pandas_frame
-from iceberg_spark.arrow.public_types import public_batches, public_schema
+from iceberg_spark.arrow.public_types import pandas_frame, public_batches, public_schema
 from iceberg_spark.engines import on_spark
 from iceberg_spark.errors import InvalidTypeError, NoSuchSnapshotError
 from iceberg_spark.io.file_io import FileIO

@@ -10,8 +10,7 @@ from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.envelopes import FeedOptions, TimeUnit, changes_of
 from iceberg_spark.engines.write_rows import RowSource
-from iceberg_spark.write.cdc_messages import Envelope
-from iceberg_spark.write.cdc_placeholders import PLACEHOLDER
+from iceberg_spark.write.cdc_messages import PLACEHOLDER, Envelope
 
 
 class cdc:  # noqa: N801 - a room of functions, called as one

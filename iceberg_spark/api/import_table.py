@@ -11,8 +11,7 @@ from iceberg_spark.api.progress import working
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog, NewTable
-from iceberg_spark.catalog.chosen_location import chosen_location
-from iceberg_spark.catalog.created_with import created_with
+from iceberg_spark.catalog.chosen_location import chosen_location, created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import TableName, property_texts

@@ -27,8 +27,7 @@ from iceberg_spark.commits.commit import commit
 from iceberg_spark.commits.expire_snapshots import Expiry
 from iceberg_spark.commits.rewrite_manifests import RewriteManifests
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.compact_table import compaction
-from iceberg_spark.engines.count_values import sketcher
+from iceberg_spark.engines.maintenance import compaction, sketcher
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
@@ -40,7 +39,6 @@ from iceberg_spark.inspect.partition_statistics import (
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.check_table import Problem, TableCheck, check_table
 from iceberg_spark.maintenance.compact import DataRewrite
-from iceberg_spark.maintenance.dangling_deletes import RemovedDeletes, plan_removal
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
 from iceberg_spark.maintenance.file_keys import Equal
 from iceberg_spark.maintenance.limits import EXPIRING
@@ -52,10 +50,6 @@ from iceberg_spark.maintenance.orphan_files import (
     old_enough,
     remove_orphan_files,
 )
-from iceberg_spark.maintenance.partition_statistics import (
-    PartitionStatistics,
-    compute_partition_stats,
-)
 from iceberg_spark.maintenance.position_delete_groups import (
     plan_position_groups,
 )
@@ -63,11 +57,18 @@ from iceberg_spark.maintenance.results import ManifestRewrite
 from iceberg_spark.maintenance.rewritten_deletes import (
     DeletePlan,
     DeleteRewrite,
+    RemovedDeletes,
     plan_conversion,
     plan_position_rewrite,
+    plan_removal,
 )
 from iceberg_spark.maintenance.table_path import PathRewrite, RewrittenPaths, rewrite_table_path
-from iceberg_spark.maintenance.table_statistics import TableStatistics, compute_table_stats
+from iceberg_spark.maintenance.table_statistics import (
+    PartitionStatistics,
+    TableStatistics,
+    compute_partition_stats,
+    compute_table_stats,
+)
 from iceberg_spark.maintenance.upkeep_plan import MaintenanceItem, one_by_one, plan_upkeep
 from iceberg_spark.spec.arguments import check_int, names
 from iceberg_spark.spec.metadata import TableMetadata

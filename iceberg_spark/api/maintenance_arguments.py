@@ -20,8 +20,8 @@ from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.maintenance.limits import ORPHANS
 from iceberg_spark.maintenance.position_delete_groups import PositionRewrite
+from iceberg_spark.maintenance.reachable import FindFiles
 from iceberg_spark.maintenance.rewritten_deletes import Runner, run_here
-from iceberg_spark.maintenance.unreachable import FindFiles
 from iceberg_spark.spec.arguments import check_int, moment_ms
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
-from iceberg_spark.catalog.chosen_location import chosen_location
-from iceberg_spark.catalog.created_with import created_with
+from iceberg_spark.catalog.chosen_location import chosen_location, created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.commits.commit import CleanupOnFailure, commit

@@ -6,16 +6,14 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
-from iceberg_spark.engines.write_changes import write_changes
-from iceberg_spark.engines.write_rows import RowSource, write_rows
+from iceberg_spark.engines.write_rows import RowSource, write_changes, write_rows
 from iceberg_spark.save.commit_save import (
     commit_save,
     commit_upsert,
     not_in_vain,
     take_back,
 )
-from iceberg_spark.save.plan_save import plan_save, plan_upsert
-from iceberg_spark.save.save_plan import TablePlace
+from iceberg_spark.save.plan_save import TablePlace, plan_save, plan_upsert
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.classic_session import local_property

@@ -9,12 +9,10 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from iceberg_spark.catalog.registry import resolve, with_settings
-from iceberg_spark.engines.write_changes import write_changes
-from iceberg_spark.engines.write_rows import write_rows
+from iceberg_spark.engines.write_rows import write_changes, write_rows
 from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
 from iceberg_spark.save.commit_save import commit_save, commit_upsert, not_in_vain
-from iceberg_spark.save.plan_save import plan_save, plan_upsert
-from iceberg_spark.save.save_plan import TablePlace
+from iceberg_spark.save.plan_save import TablePlace, plan_save, plan_upsert
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.builder_state import BuilderState
 from iceberg_spark.spark.adapt.types import from_spark

@@ -11,8 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from iceberg_spark.api import deferred
-from iceberg_spark.arrow.pandas_frame import pandas_frame
-from iceberg_spark.arrow.public_types import public_batches, public_schema
+from iceberg_spark.arrow.public_types import pandas_frame, public_batches, public_schema
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.spark_presence import (
@@ -23,8 +22,7 @@ from iceberg_spark.engines.spark_presence import (
 )
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.read_ahead import read_ahead
-from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.read.task_reader import read_ahead, read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.manifest_counts import count_by_manifest_list
 from iceberg_spark.scan.plan import ScanPlan

@@ -28,8 +28,7 @@ from iceberg_spark.row_level.row_level_change import (
     row_change_action,
 )
 from iceberg_spark.row_level.target_files import TargetOptions
-from iceberg_spark.save.plan_save import align_options, save_context
-from iceberg_spark.save.save_plan import Replaces, SavePlan
+from iceberg_spark.save.plan_save import Replaces, SavePlan, align_options, save_context
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile

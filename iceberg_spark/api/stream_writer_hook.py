@@ -17,8 +17,7 @@ from iceberg_spark.api.statements.target import names_table, target
 from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.commit_save import create_if_missing
-from iceberg_spark.save.stream_options import written_stream_options
-from iceberg_spark.save.write_options import WriteOptions
+from iceberg_spark.save.write_options import WriteOptions, written_stream_options
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.floats import identity_bits
+from iceberg_spark.arrow.arrays import identity_bits
 from iceberg_spark.spec import types as t
 
 _LONG_DECIMAL = 18  # digits that fit 64 bits

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_spark.arrow.distinct import distinct
+from iceberg_spark.arrow.arrays import distinct
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 Bytes: TypeAlias = npt.NDArray[np.uint8]

@@ -1,6 +1,8 @@
-"""A table location that the caller chooses, instead of the catalog's default."""
+"""Locations and properties of a new table that the caller or the catalog chooses."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
@@ -66,3 +68,17 @@ def _was_at(base: LoadedTable, folder: str) -> bool:
     return base.metadata.location == folder or any(
         path.startswith(f"{folder}/{METADATA_FOLDER}/") for path in former
     )
+
+
+DEFAULT = "table-default."
+OVERRIDE = "table-override."
+
+
+def created_with(catalog: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return a new table's properties: the catalog's defaults, the caller's, the overrides."""
+    return {**_under(DEFAULT, catalog), **chosen, **_under(OVERRIDE, catalog)}
+
+
+def _under(prefix: str, properties: Mapping[str, str]) -> dict[str, str]:
+    start = len(prefix)
+    return {key[start:]: value for key, value in properties.items() if key.startswith(prefix)}

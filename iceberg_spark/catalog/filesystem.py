@@ -7,6 +7,7 @@ local disks, can still overwrite a version that was created in between.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,6 @@ from iceberg_spark.catalog.catalog import (
     Views,
     one_table_only,
 )
-from iceberg_spark.catalog.empty_folders import remove_empty_folders
 from iceberg_spark.catalog.folder_namespaces import FolderNamespaces, folder_of
 from iceberg_spark.catalog.foreign_folder import foreign_folder
 from iceberg_spark.catalog.metadata_file import (
@@ -39,7 +39,8 @@ from iceberg_spark.catalog.metadata_file import (
 )
 from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
 from iceberg_spark.catalog.new_version import another_came_first, create_version, unknown
-from iceberg_spark.catalog.purge import files_to_purge
+from iceberg_spark.catalog.own_folders import own_folders
+from iceberg_spark.catalog.purge import DATA_FOLDER, files_to_purge
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.catalog.versions import (
     FoundVersion,
@@ -434,3 +435,53 @@ def _is_same(newest: LoadedTable, base: LoadedTable) -> bool:
 def _now_ms(base: TableMetadata) -> int:
     """Return the time, at least the base's: a clock that is behind must not reorder logs."""
     return max(int(time.time() * 1000), base.last_updated_ms)
+
+
+def remove_empty_folders(io: FileIO, home: str, metadata: TableMetadata) -> None:
+    """Remove a purged table's own folders and its home, each unless it contains a file.
+
+    An empty home would be a namespace in a catalog of folders. Never fails: folders that cannot be
+    removed stay.
+    """
+    within = f"{location.normalise(home)}/"
+    own = [location.join(home, name) for name in (DATA_FOLDER, METADATA_FOLDER)]
+    own += [
+        folder for folder in own_folders(metadata) if location.normalise(folder).startswith(within)
+    ]
+    if location.is_local(home):
+        for folder in own:
+            for current, _, _ in os.walk(location.strip_scheme(folder), topdown=False):
+                _remove_local(current)
+        _remove_local(location.strip_scheme(home))
+    elif location.store_of(home) in location.HADOOP:
+        with suppress(IcebergError):
+            used = _used(io, home)
+            for folder in own:
+                _remove(io, folder, used)
+            _remove_one(io, home, used)
+
+
+def _remove_local(folder: str) -> None:
+    with suppress(OSError):  # the folder has a file
+        os.rmdir(folder)
+
+
+def _used(io: FileIO, home: str) -> set[str]:
+    """Return the folders that contain a file at any depth."""
+    used = set()
+    for info in io.list(home):
+        path = location.normalise(info.path)
+        while len(above := location.parent(path)) < len(path):
+            used.add(path := above)
+    return used
+
+
+def _remove(io: FileIO, folder: str, used: Collection[str]) -> None:
+    for child in io.list_folders(folder):
+        _remove(io, child, used)
+    _remove_one(io, folder, used)
+
+
+def _remove_one(io: FileIO, folder: str, used: Collection[str]) -> None:
+    if location.normalise(folder) not in used:
+        io.delete(folder)  # refused if the folder got a file since

@@ -13,9 +13,8 @@ from iceberg_spark.catalog.decoded_tables import decoded, decoded_file
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import CorruptFileError, InvalidOptionError
 from iceberg_spark.io import location
-from iceberg_spark.io.decoding import decoding
+from iceberg_spark.io.decoding import BROKEN, GZIP, decoding, inflated
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.inflate import BROKEN, GZIP, inflated
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, limits_of
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_json

@@ -6,21 +6,29 @@ the location by which the catalog or the user knows the table, and not if anothe
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.catalog.metadata_file import METADATA_FOLDER, is_metadata_file
+from iceberg_spark.catalog.metadata_file import (
+    METADATA_FOLDER,
+    inflated_text,
+    is_metadata_file,
+    number_of,
+    version_of,
+)
 from iceberg_spark.catalog.own_folders import whole_folder
 from iceberg_spark.catalog.versions import holds_table
+from iceberg_spark.errors import CorruptFileError, NoSuchFileError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.real_paths import RealPaths
-from iceberg_spark.io.split_paths import split_paths
+from iceberg_spark.io.limits import limits_of
+from iceberg_spark.io.places import RealPaths, split_paths
 from iceberg_spark.spec.properties import WRITE_METADATA_PATH
 
 Column: TypeAlias = Any  # pyarrow ships no types
@@ -182,3 +190,47 @@ def _manifest_folders(table: LoadedTable) -> frozenset[str]:
 
 def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
+
+
+_ANY_NUMBER = -1
+_VIEW = "view-uuid"
+
+
+def owner_of(io: FileIO, path: str) -> str | None:
+    """Return the UUID of the table or view that a metadata file of any version describes.
+
+    The UUID of a table of version 1 can be "". None: the file does not exist or has no metadata.
+    Raises StorageError, UnsupportedError (too large to read here).
+    """
+    node = _metadata_in(io, path)
+    return None if node is None else str(node.get("table-uuid", node.get(_VIEW, "")))
+
+
+def is_of_view(io: FileIO, path: str) -> bool:
+    """Return whether a metadata file describes a view; raises as `owner_of`."""
+    return _VIEW in (_metadata_in(io, path) or {})
+
+
+def _metadata_in(io: FileIO, path: str) -> dict[str, object] | None:
+    try:
+        node = json.loads(inflated_text(path, io.read_bytes(path), limits_of(io.properties)))
+    except (NoSuchFileError, CorruptFileError, ValueError, RecursionError):
+        return None
+    is_metadata = isinstance(node, dict) and {"format-version", "location"} & node.keys()
+    return node if is_metadata else None
+
+
+def at_the_ends(paths: Sequence[str], most: int) -> list[str]:
+    """Return that many metadata files of the highest and of the lowest numbers, newest first.
+
+    A table that no catalog has still has its newest or its first metadata files there, or both.
+    """
+    ordered = sorted(paths, key=_number, reverse=True)
+    return ordered if len(ordered) <= 2 * most else [*ordered[:most], *ordered[-most:]]
+
+
+def _number(path: str) -> tuple[int, str]:
+    name = location.name(path)
+    number = version_of(name)
+    number = number_of(name) if number is None else number
+    return _ANY_NUMBER if number is None else number, path

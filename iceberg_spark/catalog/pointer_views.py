@@ -19,18 +19,24 @@ from tenacity import (
 )
 
 from iceberg_spark.catalog.catalog import Name
-from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
-from iceberg_spark.catalog.metadata_file import is_metadata_file, metadata_location, number_of
+from iceberg_spark.catalog.foreign_folder import foreign_folder
+from iceberg_spark.catalog.metadata_file import (
+    METADATA_FOLDER,
+    is_metadata_file,
+    metadata_location,
+    number_of,
+)
 from iceberg_spark.catalog.new_version import unknown
-from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.catalog.owned import at_the_ends, is_of_view, owner_of
+from iceberg_spark.catalog.table_io import check_write_place, table_io
 from iceberg_spark.catalog.trust import Trust
+from iceberg_spark.catalog.versions import is_pointer
 from iceberg_spark.catalog.view_file import StoredView, read_view, write_view
-from iceberg_spark.catalog.view_place import check_view_place
-from iceberg_spark.catalog.write_places import check_write_place
 from iceberg_spark.errors import (
     CommitFailedException,
     CorruptFileError,
     IcebergError,
+    InvalidInputError,
     InvalidSchemaError,
     NoSuchFileError,
     NoSuchViewError,
@@ -307,3 +313,31 @@ class _Overtaken(CommitFailedException):
 def asked_again(asking: Retrying) -> bool:
     """Return whether a request was sent more than once."""
     return int(asking.statistics["attempt_number"]) > 1
+
+
+def check_view_place(io: FileIO, folder: str) -> None:
+    """Refuse a table's folder: the table would read a view's file or remove it (Java allows this).
+
+    Views may share a folder: each has its own files, identified by UUID. Raises InvalidInputError,
+    StorageError.
+    """
+    foreign = foreign_folder(io, folder)
+    if foreign is not None and foreign.is_owned:
+        raise _refused(folder, foreign.what)
+    if _holds_table(io, folder):
+        raise _refused(folder, "a table's")
+
+
+def _holds_table(io: FileIO, folder: str) -> bool:
+    """Return whether a folder's metadata is a table's, by its oldest and newest files."""
+    infos = io.list(location.join(folder, METADATA_FOLDER))
+    paths = [info.path for info in infos if is_pointer(info.path)]
+    if not all(map(is_metadata_file, paths)):
+        return True
+    return not all(is_of_view(io, path) for path in at_the_ends(paths, _LOOKED_AT))
+
+
+def _refused(folder: str, what: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"A view can't be at {folder}, for it is {what}: say a folder of its own"
+    )

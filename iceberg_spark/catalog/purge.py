@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
 from iceberg_spark.catalog.metadata_file import METADATA_FOLDER, is_metadata_file, read_metadata
 from iceberg_spark.catalog.own_folders import own_folders
-from iceberg_spark.catalog.owned import is_folder, recorded_location
+from iceberg_spark.catalog.owned import at_the_ends, is_folder, owner_of, recorded_location
 from iceberg_spark.catalog.versions import is_pointer
 from iceberg_spark.errors import (
     CorruptFileError,

@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.config import DEFAULT_CATALOG, configured, default_catalog
 from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
-from iceberg_spark.catalog.local_default import LOCAL_CATALOG, local_properties
 from iceberg_spark.catalog.metadata_file import is_metadata_file
 from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location
-from iceberg_spark.lazy import LazyFunction
+from iceberg_spark.lazy import LazyFunction, LazyModule
 from iceberg_spark.spec.secrets import is_secret
 
 TYPE = "type"
@@ -207,3 +206,27 @@ def identifier_of(text: str) -> str:
     if not all(identifier.split(".")):
         raise InvalidInputError(f"'{text}' is neither a location nor catalog.namespace.table")
     return identifier
+
+
+platformdirs = LazyModule("platformdirs")
+
+LOCAL_CATALOG = "local"
+_FOLDER = "iceberg_spark"
+
+
+def local_properties() -> dict[str, str]:
+    """Create and return a SQLite file and a warehouse in the user's data folder.
+
+    Raises UnsupportedError if the extra `sql` is not installed.
+    """
+    try:
+        home = platformdirs.user_data_path(_FOLDER, appauthor=False, ensure_exists=True)
+    except ImportError as error:
+        raise UnsupportedError(
+            f"Catalog '{LOCAL_CATALOG}' needs pip install 'iceberg-spark[sql]'"
+        ) from error
+    return {
+        "type": "sql",
+        "uri": f"sqlite:///{home / 'catalog.db'}",
+        "warehouse": str(home / "warehouse"),
+    }

@@ -12,6 +12,7 @@ from iceberg_spark.catalog.pointer_catalog import Move, PointerCatalog
 from iceberg_spark.catalog.sql_tables import (
     TABLE_TYPE,
     SqlTables,
+    SqlViews,
     is_table,
     property_rows,
     rows_of,
@@ -19,7 +20,6 @@ from iceberg_spark.catalog.sql_tables import (
     table_rows,
 )
 from iceberg_spark.catalog.sql_url import database_url, engine_of
-from iceberg_spark.catalog.sql_views import SqlViews
 from iceberg_spark.errors import (
     InvalidInputError,
     NamespaceAlreadyExistsError,

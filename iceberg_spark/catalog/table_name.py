@@ -1,4 +1,4 @@
-"""Table names and storage properties of users, as plain texts."""
+"""Table names and storage properties as plain texts, and the error of a missing table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.errors import IcebergError, InvalidInputError, InvalidTypeError, NoSuchTableError
+from iceberg_spark.spec.nearest import did_you_mean
 
 TableName: TypeAlias = str | os.PathLike[str] | tuple[str, ...]
 
@@ -109,3 +111,28 @@ def has_two_parts(identifier: str) -> bool:
     """
     namespace, _, name = identifier.rpartition(".")
     return bool(namespace and name) and "." not in namespace
+
+
+def missing_table(catalog: Catalog, identifier: str, error: Exception) -> NoSuchTableError:
+    """Return the error for a table, from the error of loading it.
+
+    Example:
+        >>> missing_table(catalog, "db.ordrs", error)
+        NoSuchTableError("No table db.ordrs in catalog 'prod'; did you mean 'orders'?")
+    """
+    if "/" in identifier:
+        return NoSuchTableError(str(error))
+    text = str(error)
+    if identifier not in text:
+        text = f"No table {identifier} in catalog '{catalog.name}': {text}"
+    return NoSuchTableError(f"{text}{_near_name(catalog, identifier)}")
+
+
+def _near_name(catalog: Catalog, identifier: str) -> str:
+    *namespace, name = identifier.split(".")
+    try:
+        listed = catalog.namespaces
+        tables = [] if listed is None else listed.list_tables(tuple(namespace))
+    except IcebergError:
+        return ""
+    return did_you_mean(name, (table[-1] for table in tables))

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import location
-from iceberg_spark.io.allowed_places import ALLOWED_SCHEMES, places_by_user
-from iceberg_spark.io.providers import is_provider_host
+from iceberg_spark.io.allowed_places import ALLOWED_SCHEMES, is_provider_host, places_by_user
 from iceberg_spark.spec.secrets import is_secret
 
 

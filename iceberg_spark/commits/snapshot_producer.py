@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from iceberg_spark.catalog.metadata_file import metadata_location
-from iceberg_spark.catalog.write_places import check_write_places
+from iceberg_spark.catalog.table_io import check_write_places
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.errors import (
     InvalidInputError,

@@ -9,8 +9,7 @@ from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.spark_presence import active_session
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.expr.quote_references import quote_references
-from iceberg_spark.expr.to_text import to_text
+from iceberg_spark.expr.to_text import quote_references, to_text
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import scheme
 from iceberg_spark.row_level.conditions import text_of, usable_filter

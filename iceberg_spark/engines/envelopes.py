@@ -20,13 +20,13 @@ from iceberg_spark.write.cdc_envelopes import (
     OFFSET,
     Unwrapping,
     needed,
+    new_fields,
     schema_of,
     unwrap_all,
+    with_new_columns,
 )
-from iceberg_spark.write.cdc_messages import Envelope
-from iceberg_spark.write.cdc_new_columns import new_fields, with_new_columns
-from iceberg_spark.write.cdc_placeholders import PLACEHOLDER
-from iceberg_spark.write.cdc_times import NANOS
+from iceberg_spark.write.cdc_messages import PLACEHOLDER, Envelope
+from iceberg_spark.write.cdc_values import NANOS
 
 TimeUnit: TypeAlias = str | Mapping[str, str]
 

@@ -1,4 +1,4 @@
-"""Write rows in the form of the caller as data files: Arrow here, DataFrames on Spark."""
+"""Write rows and changes of the caller as files: Arrow in this process, DataFrames on Spark."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ import pyarrow as pa
 from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.spark_presence import is_frame
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.session.engine import DISTRIBUTIONS, ENGINES, Engine
 from iceberg_spark.spark.writing.write_engine import write_engine
 from iceberg_spark.spec.arguments import one_of
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.write.align_batches import AlignOptions, aligned, check_columns
-from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.align_columns import AlignOptions, aligned, check_columns
+from iceberg_spark.write.cdc_rows import CdcReader
+from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
+from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.sorted_files import write_sorted_files
+from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
+from iceberg_spark.write.upsert_context import UpsertContext
 
 RowSource: TypeAlias = "pa.Table | pa.RecordBatch | pa.RecordBatchReader | on_spark.DataFrame"
 """Rows of the caller, also a pandas DataFrame or anything with an Arrow stream (`given_rows`)."""
@@ -91,3 +96,33 @@ def _write_batches(
 ) -> tuple[DataFile, ...]:
     check_columns(context.schema, schema, options)
     return write_sorted_files(context, io, aligned(context.schema, batches, options))
+
+
+def write_changes(rows: RowSource, context: UpsertContext, io: FileIO) -> UpsertedFiles:
+    """Write an upsert's files, which no table refers to yet.
+
+    Raises:
+        InvalidSchemaError: the rows do not fit the table.
+        InvalidInputError: a value, a key or the order is not valid.
+        InvalidTypeError: the rows have an unsupported type.
+    """
+    if is_frame(rows):
+        return _write_frame(rows, context, io)
+    schema, batches = input_batches(rows)
+    CdcReader(context, schema)
+    return write_upserts(context, io, batches, TaskId())
+
+
+def _write_frame(frame: on_spark.DataFrame, context: UpsertContext, io: FileIO) -> UpsertedFiles:
+    """Write on Spark; removes files of failed, retried and speculative tasks."""
+    planned = on_spark.plan_upsert(frame, context)
+    try:
+        files = on_spark.run_upsert(planned)
+        if not isinstance(files, InvalidInputError):
+            remove_other_attempts(io, context.write, files.paths, outlive=False)
+            return files
+    except BaseException:
+        remove_aborted(io, context.write)
+        raise
+    remove_aborted(io, context.write, outlive=False)
+    raise files

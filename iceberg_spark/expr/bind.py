@@ -16,8 +16,7 @@ import numpy as np
 
 from iceberg_spark.errors import InvalidExpressionError, InvalidSchemaError
 from iceberg_spark.expr.coerce import Band, Between, Exact, coerce, limits
-from iceberg_spark.expr.decimal_literals import as_compared, is_exact, of_integer, plain
-from iceberg_spark.expr.literals import LooseText
+from iceberg_spark.expr.literals import LooseText, as_compared, is_exact, of_integer, plain
 from iceberg_spark.expr.logic import conjunction, disjunction, is_null, membership, not_null
 from iceberg_spark.expr.nodes import (
     ALWAYS_FALSE,

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise, product
 from typing import Any, ClassVar
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect as Grammar
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -159,3 +161,22 @@ def _in_one_line(text: str) -> str:
     return _PIECES.sub(
         lambda match: match[0].replace(_GOES_ON, "\\ ") if match[0][:2] == "--" else match[0], text
     )
+
+
+_LONGEST_CACHED = 100_000
+"""Characters: longer texts are not cached."""
+
+
+def tokenize(text: str, grammar: type[Grammar]) -> tuple[Token, ...]:
+    """Return a text's tokens; the last few texts are cached, since a query tokenizes one often.
+
+    Raises SqlglotError for a text that can't be tokenized.
+    """
+    return _cached(text, grammar) if len(text) <= _LONGEST_CACHED else _cut(text, grammar)
+
+
+def _cut(text: str, grammar: type[Grammar]) -> tuple[Token, ...]:
+    return tuple(grammar().tokenize(text))
+
+
+_cached = lru_cache(maxsize=16)(_cut)

@@ -12,11 +12,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from iceberg_spark.errors import InvalidExpressionError
-from iceberg_spark.expr.decimal_literals import is_exact, keep_digits, plain
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.evaluate import holds
 from iceberg_spark.expr.grammar import grammar
-from iceberg_spark.expr.literals import LooseText, Pattern
+from iceberg_spark.expr.literals import LooseText, Pattern, is_exact, keep_digits, plain
 from iceberg_spark.expr.nodes import (
     And,
     Comparison,

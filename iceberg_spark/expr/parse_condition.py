@@ -6,11 +6,12 @@ others are ignored.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.expr.equality import Equality
 from iceberg_spark.expr.grammar import Spark4
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.parse import Node, parse_sql, predicate
@@ -105,3 +106,12 @@ def of_table(node: Node, alias: str) -> Node:
         return exp.Column(**dict(zip(("this", "table", "db"), names, strict=False)))
 
     return node.copy().transform(without)
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """A conjunct `column = other`: a column of one table, and SQL over the other table only."""
+
+    column: str
+    other: str
+    null_safe: bool

@@ -6,11 +6,17 @@ import datetime as dt
 import math
 import re
 import uuid
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, assert_never
 
-from iceberg_spark.expr.decimal_literals import TypedNumber
-from iceberg_spark.expr.literals import DateLiteral, LooseText, TimeLiteral, TimestampLiteral
+from iceberg_spark.expr.literals import (
+    DateLiteral,
+    LooseText,
+    TimeLiteral,
+    TimestampLiteral,
+    TypedNumber,
+)
 from iceberg_spark.expr.nodes import (
     And,
     Bound,
@@ -30,6 +36,7 @@ from iceberg_spark.expr.nodes import (
 )
 from iceberg_spark.spec.calendar_text import date_text, time_text, timestamp_text
 from iceberg_spark.spec.quoted_name import quoted_parts
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     DateType,
     TimestampNanoType,
@@ -179,3 +186,35 @@ def _canonical(term: BoundReference, value: int) -> str:
 def _stamp(value: int, digits: int) -> str:
     """Return a timestamp without the zeros that end its fraction."""
     return timestamp_text(value, digits).replace("T", " ").rstrip("0").rstrip(".")
+
+
+def quote_references(node: Unbound, schema: Schema, *, case_sensitive: bool = True) -> Unbound:
+    """Return a predicate whose columns are quoted part by part.
+
+    Only the schema shows whether `a.b` is a column or a field of a struct. Unknown names are
+    unchanged.
+    """
+    match node:
+        case Constant():
+            return node
+        case And(children=children) | Or(children=children):
+            below = (
+                quote_references(child, schema, case_sensitive=case_sensitive) for child in children
+            )
+            return type(node)(tuple(below))
+        case Not(child=child):
+            return Not(quote_references(child, schema, case_sensitive=case_sensitive))
+        case leaf:
+            return replace(leaf, term=_named(leaf.term, schema, case_sensitive))
+
+
+def _named(term: Any, schema: Schema, case_sensitive: bool) -> Any:
+    if not isinstance(term, Reference):
+        return term
+    field_id = schema.find_id(term.name, case_sensitive)
+    if field_id is None:
+        return term
+    steps = [schema.find_field(step_id).name for step_id in schema.path_ids(field_id)]
+    if all(step.isidentifier() for step in steps):
+        return term
+    return Reference(".".join("`" + step.replace("`", "``") + "`" for step in steps))

@@ -19,9 +19,8 @@ from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.arrow.promote import leaf_step, storage_type
 from iceberg_spark.arrow.values import from_array
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.metrics import Metrics
+from iceberg_spark.formats.metrics import Metrics, lower_bound, upper_bound
 from iceberg_spark.formats.metrics_modes import MetricsMode
-from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IcebergType
 from iceberg_spark.spec.values import is_nan, total_order

@@ -1,4 +1,4 @@
-"""Open a data or delete file of any format."""
+"""Open a data or delete file of any format, also of one that its name does not tell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import assert_never
 
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.data_file import DataFileReader
+from iceberg_spark.formats.avro.container import MAGIC
+from iceberg_spark.formats.data_file import DataFileReader, reading
 from iceberg_spark.formats.parquet_reader import open_parquet
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.lazy import LazyFunction
@@ -45,3 +46,32 @@ def _open(io: FileIO, path: str, file_format: FileFormat) -> DataFileReader:
             raise CorruptFileError(f"{path} is listed as a file of rows, and is a Puffin file")
         case _:
             assert_never(file_format)
+
+
+_ENDINGS = {
+    ".parquet": FileFormat.PARQUET,
+    ".parq": FileFormat.PARQUET,
+    ".orc": FileFormat.ORC,
+    ".avro": FileFormat.AVRO,
+}
+_BEGINNINGS = {b"ORC": FileFormat.ORC, MAGIC: FileFormat.AVRO}
+
+
+def named_format(path: str) -> FileFormat | None:
+    """Return the format that a file's name ends with; Hive's have no ending (`000000_0`)."""
+    lower = path.lower()
+    return next((kind for ending, kind in _ENDINGS.items() if lower.endswith(ending)), None)
+
+
+def format_of(io: FileIO, path: str) -> FileFormat:
+    """Return a file's format, Parquet if unknown: its reader reports what is wrong.
+
+    Files without an extension are opened. Raises NoSuchFileError or StorageError naming the file.
+    """
+    named = named_format(path)
+    if named is not None:
+        return named
+    with reading(path), io.open(path) as file:
+        first = file.read(len(MAGIC))
+    formats = (kind for start, kind in _BEGINNINGS.items() if first.startswith(start))
+    return next(formats, FileFormat.PARQUET)

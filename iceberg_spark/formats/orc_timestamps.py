@@ -8,10 +8,13 @@ columns longs. The nanoseconds are decoded here. Source: ORC specification v1, "
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.orc as po
 import pyarrow.types as pt
@@ -19,9 +22,7 @@ import pyarrow.types as pt
 from iceberg_spark.arrow.arrays import map_list, map_struct, struct_children, struct_of
 from iceberg_spark.arrow.schema import child_fields
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.formats.orc_blocks import decompress, stored
-from iceberg_spark.formats.orc_integers import unsigned_integers
-from iceberg_spark.formats.orc_tail import tail_fields, tail_numbers, tail_parts
+from iceberg_spark.formats.orc_tail import tail_fields, tail_number, tail_numbers, tail_parts
 
 _EPOCH = 1_420_070_400
 """1 January 2015 in UTC, as seconds since 1970."""
@@ -283,3 +284,200 @@ def _timestamps(
     micros = np.zeros(len(array), np.int64)
     micros[valid] = seconds * 1_000_000 + nanos // 1000
     return pa.array(micros, pa.int64(), mask=~valid).cast(pa.timestamp("us", kind.tz))
+
+
+_HEADER = 3
+_NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
+
+
+def decompress(data: bytes, codec: int) -> bytes:
+    """Return the bytes of a stream. Raises ValueError or zlib.error if it is malformed.
+
+    Raises UnsupportedError for LZO and Brotli, which Arrow's ORC reader lacks as well.
+    """
+    if codec == _NONE:
+        return data
+    if codec not in _DECODERS:
+        raise UnsupportedError(f"ORC compression {codec} can't be read")
+    parts, position = [], 0
+    while position + _HEADER <= len(data):
+        header = int.from_bytes(data[position : position + _HEADER], "little")
+        position += _HEADER
+        block = data[position : position + (header >> 1)]
+        parts.append(block if header & 1 else _DECODERS[codec](block))
+        position += header >> 1
+    return b"".join(parts)
+
+
+def stored(data: bytes, codec: int, block_bytes: int) -> bytes:
+    """Return bytes as a stream of blocks that are marked as not compressed."""
+    if codec == _NONE:
+        return data
+    blocks = [data[start : start + block_bytes] for start in range(0, len(data), block_bytes)]
+    return b"".join((len(b) << 1 | 1).to_bytes(_HEADER, "little") + b for b in blocks)
+
+
+def _inflate(block: bytes) -> bytes:
+    return zlib.decompress(block, -zlib.MAX_WBITS)
+
+
+def _snappy(block: bytes) -> bytes:
+    size, _ = tail_number(block, 0)
+    return _decoded(block, "snappy", size)
+
+
+def _lz4(block: bytes) -> bytes:
+    return _decoded(block, "lz4_raw", _lz4_size(block))
+
+
+def _lz4_size(block: bytes) -> int:
+    """Return the size of a decompressed LZ4 block, which stores it nowhere: add up its parts."""
+    size = position = 0
+    while position < len(block):
+        token = block[position]
+        literals, position = _lz4_length(block, position + 1, token >> 4)
+        size += literals
+        position += literals
+        if position >= len(block):
+            break
+        matched, position = _lz4_length(block, position + 2, token & 15)
+        size += matched + 4
+    return size
+
+
+def _lz4_length(block: bytes, position: int, nibble: int) -> tuple[int, int]:
+    if nibble < 15:
+        return nibble, position
+    length = 15
+    while position < len(block):
+        byte = block[position]
+        position += 1
+        length += byte
+        if byte < 255:
+            break
+    return length, position
+
+
+def _zstd(block: bytes) -> bytes:
+    data: bytes = pa.CompressedInputStream(pa.BufferReader(block), "zstd").read()
+    return data
+
+
+def _decoded(block: bytes, codec: str, size: int) -> bytes:
+    data: bytes = pa.decompress(block, decompressed_size=size, codec=codec, asbytes=True)
+    return data
+
+
+_DECODERS: Mapping[int, Callable[[bytes], bytes]] = {
+    _ZLIB: _inflate,
+    _SNAPPY: _snappy,
+    _LZ4: _lz4,
+    _ZSTD: _zstd,
+}
+
+
+# Unsigned integers of ORC streams: run length encodings version 1 and 2.
+#
+# Source: ORC specification v1, "Run Length Encoding".
+
+Longs: TypeAlias = npt.NDArray[np.int64]
+
+_WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
+"""Bits of a value by the code of a width."""
+_SHORT_REPEAT, _DIRECT, _PATCHED_BASE = 0, 1, 2
+
+
+def unsigned_integers(data: bytes, count: int, *, version: int) -> Longs:
+    """Return the first integers of a decompressed stream. Raises ValueError if it is malformed."""
+    decode = _run_v1 if version == 1 else _run_v2
+    runs: list[Longs] = []
+    position = decoded = 0
+    try:
+        while decoded < count:
+            run, position = decode(data, position)
+            runs.append(run)
+            decoded += len(run)
+    except IndexError:
+        raise ValueError("an ORC stream ends inside a run of integers") from None
+    return np.concatenate(runs)[:count] if runs else np.empty(0, np.int64)
+
+
+def _run_v1(data: bytes, position: int) -> tuple[Longs, int]:
+    control = data[position]
+    if control < 128:  # values that differ by a constant
+        delta = (data[position + 1] ^ 128) - 128
+        base, position = _varint_at(data, position + 2)
+        return base + delta * np.arange(control + 3, dtype=np.int64), position
+    values = []
+    position += 1
+    for _ in range(256 - control):
+        value, position = _varint_at(data, position)
+        values.append(value)
+    return np.array(values, np.int64), position
+
+
+def _run_v2(data: bytes, position: int) -> tuple[Longs, int]:
+    first = data[position]
+    kind = first >> 6
+    if kind == _SHORT_REPEAT:
+        end = position + 2 + (first >> 3 & 7)
+        value = int.from_bytes(_part(data, position + 1, end), "big")
+        return np.full((first & 7) + 3, value, np.int64), end
+    length = ((first & 1) << 8 | data[position + 1]) + 1
+    width, position = first >> 1 & 31, position + 2
+    if kind == _DIRECT:
+        return _packed(data, position, length, _WIDTHS[width])
+    if kind == _PATCHED_BASE:
+        return _patched(data, position, length, _WIDTHS[width])
+    return _deltas(data, position, length, _WIDTHS[width] if width else 0)
+
+
+def _patched(data: bytes, position: int, length: int, width: int) -> tuple[Longs, int]:
+    """Decode values above a base of which a few have more bits than `width`: these are patched."""
+    third, fourth = data[position], data[position + 1]
+    base_bytes, patch_width = (third >> 5) + 1, _WIDTHS[third & 31]
+    gap_width, patch_count = (fourth >> 5) + 1, fourth & 31
+    position += 2
+    base = int.from_bytes(_part(data, position, position + base_bytes), "big")
+    sign = 1 << (8 * base_bytes - 1)
+    base = sign - base if base & sign else base
+    values, position = _packed(data, position + base_bytes, length, width)
+    entry_width = next(bits for bits in _WIDTHS if bits >= gap_width + patch_width)
+    patches, position = _packed(data, position, patch_count, entry_width)
+    row = 0
+    for patch in patches.tolist():
+        row += patch >> patch_width
+        values[row] |= (patch & ((1 << patch_width) - 1)) << width
+    return values + base, position
+
+
+def _deltas(data: bytes, position: int, length: int, width: int) -> tuple[Longs, int]:
+    """Decode a base, a signed difference, and the absolute values of those that follow."""
+    base, position = _varint_at(data, position)
+    first, position = tail_number(data, position)
+    first = (first >> 1) ^ -(first & 1)
+    if not width:
+        return base + first * np.arange(length, dtype=np.int64), position
+    others, position = _packed(data, position, length - 2, width)
+    steps = np.concatenate(([base, first], others if first >= 0 else -others))
+    return np.cumsum(steps.astype(np.int64)), position
+
+
+def _packed(data: bytes, position: int, count: int, width: int) -> tuple[Longs, int]:
+    """Decode big-endian numbers of `width` bits each, which end at a whole byte."""
+    end = position + (count * width + 7) // 8
+    bits = np.unpackbits(np.frombuffer(_part(data, position, end), np.uint8), count=count * width)
+    weights = np.left_shift(np.int64(1), np.arange(width - 1, -1, -1, dtype=np.int64))
+    return bits.reshape(count, width).astype(np.int64) @ weights, end
+
+
+def _varint_at(data: bytes, position: int) -> tuple[int, int]:
+    """Return a number as 64 bits with a sign: Arrow writes negative nanoseconds before 1970."""
+    value, position = tail_number(data, position)
+    return ((value + 2**63) % 2**64) - 2**63, position
+
+
+def _part(data: bytes, start: int, end: int) -> bytes:
+    if end > len(data):
+        raise IndexError
+    return data[start:end]

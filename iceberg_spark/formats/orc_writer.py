@@ -19,12 +19,11 @@ from iceberg_spark.arrow.arrays import map_list, map_struct
 from iceberg_spark.arrow.schema import child_fields, field_id, to_arrow
 from iceberg_spark.arrow.stored import stored_schema, to_stored
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.formats.file_writer import WrittenFile
+from iceberg_spark.formats.file_writer import WriterProperties, WrittenFile
 from iceberg_spark.formats.limits import WRITING
 from iceberg_spark.formats.metrics import MetricsCollector
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.orc_tail import stripes
-from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (

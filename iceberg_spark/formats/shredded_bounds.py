@@ -14,15 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from iceberg_spark.arrow.arrays import struct_children
-from iceberg_spark.arrow.floats import extremes
+from iceberg_spark.arrow.arrays import extremes, struct_children
 from iceberg_spark.arrow.variant.bounds import Keys, encoded_bounds
 from iceberg_spark.arrow.variant.encode import NULL, encoded
+from iceberg_spark.arrow.variant.shred import ShredPlan, shred_plan, shredded
+from iceberg_spark.formats.metrics import lower_bound, upper_bound
 from iceberg_spark.formats.metrics_modes import MetricsMode
-from iceberg_spark.formats.shredded_columns import ShreddedColumns
-from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import StringType
+from iceberg_spark.spec.types import StringType, VariantType
 
 
 @dataclass(slots=True)
@@ -115,3 +114,37 @@ def _cut(ends: pa.Array, width: int | None) -> tuple[bytes, bytes | None]:
         ends = pa.array(cut, ends.type)
     values: list[Any] = encoded(ends).to_pylist()
     return values[0], values[1]
+
+
+@dataclass(frozen=True, slots=True)
+class ShreddedColumns:
+    """How a file's variants are laid out: plans by the places of top-level columns."""
+
+    target: pa.Schema
+    plans: Mapping[int, ShredPlan]
+
+    def apply(self, table: pa.Table) -> pa.Table:
+        """Return the rows with those columns shredded."""
+        for index, plan in self.plans.items():
+            chunks = [shredded(chunk, plan) for chunk in table.column(index).chunks]
+            column = pa.chunked_array(chunks, plan.kind)
+            table = table.set_column(index, table.field(index).with_type(plan.kind), column)
+        return table
+
+
+def shredded_columns(
+    table: pa.Table, stored: Schema, target: pa.Schema, sample_rows: int
+) -> ShreddedColumns:
+    """Return the layout inferred from the first rows of a file, at most `sample_rows` of them.
+
+    Raises CorruptFileError for a value that is not a variant.
+    """
+    plans = {}
+    for index, column in enumerate(stored.fields):
+        if isinstance(column.field_type, VariantType):
+            first = table.column(index).slice(0, sample_rows).combine_chunks()
+            plan = shred_plan(first)
+            if plan is not None:
+                plans[index] = plan
+                target = target.set(index, target.field(index).with_type(plan.kind))
+    return ShreddedColumns(target, plans)

@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, struct_of
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.inspect.partition_column import align_partitions
-from iceberg_spark.inspect.schemas import partition_struct
+from iceberg_spark.inspect.schemas import align_partitions, partition_struct
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.scan.entry_tables import entry_tables

@@ -18,9 +18,15 @@ from iceberg_spark.errors import InvalidInputError, InvalidOptionError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.row_filter import row_filter as mask_of
 from iceberg_spark.inspect.files import FilesRequest, file_rows
-from iceberg_spark.inspect.history import history, metadata_log_entries
-from iceberg_spark.inspect.manifest_choice import reachable_manifests
 from iceberg_spark.inspect.manifests import all_manifests, manifests
+from iceberg_spark.inspect.metadata_lists import (
+    history,
+    metadata_log_entries,
+    partition_statistics_files,
+    refs,
+    snapshots,
+    statistics_files,
+)
 from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.partitions import partitions
 from iceberg_spark.inspect.position_deletes import (
@@ -33,14 +39,13 @@ from iceberg_spark.inspect.schemas import (
     metric_columns,
     partition_struct,
 )
-from iceberg_spark.inspect.snapshots import refs, snapshots
-from iceberg_spark.inspect.statistics_files import partition_statistics_files, statistics_files
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.manifest_list import manifest_files, read_manifest_list_columns
 from iceberg_spark.scan.entry_tables import read_ahead
 from iceberg_spark.scan.projection import project
 from iceberg_spark.scan.request import ScanRequest, bound_filter
 from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
-from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
@@ -245,3 +250,39 @@ def _snapshot_id(
             "or time, and filter its rows"
         )
     return None
+
+
+_CONTENT = {
+    MetadataTable.DATA_FILES: ManifestContent.DATA,
+    MetadataTable.ALL_DATA_FILES: ManifestContent.DATA,
+    MetadataTable.DELETE_FILES: ManifestContent.DELETES,
+    MetadataTable.ALL_DELETE_FILES: ManifestContent.DELETES,
+}
+
+
+def reachable_manifests(
+    metadata: TableMetadata, io: FileIO, name: MetadataTable, snapshot: Snapshot | None
+) -> Iterator[ManifestFile]:
+    """Yield the manifests of a snapshot, or (`all_*` tables) of all snapshots, each path once.
+
+    A data file that several manifests list is in the table several times, as in Java. Source:
+    Java's BaseAllMetadataTableScan.reachableManifests.
+    """
+    if name.is_of_all_snapshots:
+        snapshots = tuple(metadata.snapshots.values())
+    else:
+        snapshots = () if snapshot is None else (snapshot,)
+    content = _CONTENT.get(name)
+    seen: set[str] = set()
+
+    def read_list(listed: Snapshot) -> pa.Table:
+        return read_manifest_list_columns(io, listed, metadata)
+
+    for listed, rows in zip(snapshots, read_ahead(read_list, snapshots), strict=True):
+        paths = rows.column("manifest_path").to_pylist()
+        new = [row for row, path in enumerate(paths) if path not in seen]
+        seen.update(paths)
+        added = rows.take(pa.array(new, pa.int64()))
+        for manifest in manifest_files(added, str(listed.manifest_list)):
+            if content is None or manifest.content is content:
+                yield manifest

@@ -7,12 +7,15 @@ table's own bucket: the owner of any other bucket could read them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 from urllib.parse import quote
 
-from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
 
 ALLOWED_SCHEMES = "io.allowed-schemes"
 TABLE_SCHEMES = "io.table-schemes"
@@ -112,3 +115,72 @@ def _place_by_user(entry: str, properties: Mapping[str, str]) -> str:
             "one with a bucket or host, as 's3://bucket', without a path"
         )
     return place_of(f"{scheme}://{bucket}", properties)
+
+
+_DOMAINS = (
+    ".amazonaws.com", ".amazonaws.com.cn", ".googleapis.com", ".core.windows.net",
+    ".core.chinacloudapi.cn", ".core.usgovcloudapi.net", ".storage.azure.net",
+    ".fabric.microsoft.com",
+)  # fmt: skip
+ACCOUNT_HOST = "adls.account-host"
+_CONNECTION = "adls.connection-string"
+
+
+def is_provider_host(host: str) -> bool:
+    """Return whether a host is in a provider's own domain."""
+    return f".{host.lower().rstrip('.').partition(':')[0]}".endswith(_DOMAINS)
+
+
+def check_account_host(path: str, properties: Mapping[str, str]) -> None:
+    """Refuse to send Azure credentials to a host that only a path names.
+
+    Metadata can name any path: `abfss://container@evil.example.com/x` would get the user's token.
+    Raises UnsupportedError naming the property by which the user names such a host.
+    """
+    if location.store_of(path) != "abfs" or properties.get(_CONNECTION):
+        return
+    _, separator, host = location.authority(path).partition("@")
+    if not separator or is_provider_host(host) or properties.get(ACCOUNT_HOST, "").lower() == host:
+        return
+    raise UnsupportedError(
+        f"Can't open {path}: {host} is not a host of Azure, and would receive your credentials. If "
+        f"it is yours, set the storage property {ACCOUNT_HOST} to '{host}'"
+    )
+
+
+Server: TypeAlias = tuple[str | None, ...]
+
+_SERVERS = (
+    "s3.endpoint", "s3.region", "client.region", "s3.profile-name", "client.profile-name",
+    "s3.proxy-uri", "gcs.service.host", "adls.account-host", "adls.connection-string",
+    "adls.account-name", "hdfs.host", "hdfs.port", "py-io-impl",
+)  # fmt: skip
+_IN_ENVIRONMENT = (
+    "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_REGION",
+    "AWS_DEFAULT_REGION", "AZURE_STORAGE_ACCOUNT_NAME", "HADOOP_CONF_DIR",
+)  # fmt: skip
+_KEY = ("s3.access-key-id", "client.access-key-id")
+_FOR_A_TIME = ("s3.session-token", "client.session-token")
+
+
+def server_of(where: str, properties: Mapping[str, str]) -> Server:
+    """Return the settings that select the server of a location's bucket, and its client.
+
+    They may contain secrets: never print them. A permanent key counts, since some servers have
+    buckets of one name per tenant; a temporary key does not, because it changes every hour.
+    """
+    kind = location.store_of(where)
+    if kind in (location.LOCAL, location.MEMORY):
+        return (kind,)
+    bucket = location.strip_scheme(where).partition("/")[0]
+    lasting = () if any(map(properties.get, _FOR_A_TIME)) else map(properties.get, _KEY)
+    settings = map(properties.get, _SERVERS)
+    return kind, bucket, *settings, *map(os.environ.get, _IN_ENVIRONMENT), *lasting
+
+
+def stored_at(io: FileIO, path: str) -> Server:
+    """Return a cache key that distinguishes files with the same path on different servers.
+
+    A local path is enough on its own.
+    """
+    return () if location.is_local(path) else server_of(path, io.properties)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import hashlib
 import os
+import stat
+import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -15,30 +22,31 @@ import pyarrow.fs as pafs
 
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import local_files, location
-from iceberg_spark.io.allowed_places import ALLOWED_SCHEMES, TABLE_SCHEMES, allowed_places
-from iceberg_spark.io.conditional_put import create_if_absent
+from iceberg_spark.io.allowed_places import (
+    ALLOWED_SCHEMES,
+    TABLE_SCHEMES,
+    Server,
+    allowed_places,
+    check_account_host,
+    server_of,
+)
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.foreign_errors import may_be_retried, named_errors
 from iceberg_spark.io.limits import check_read_whole
 from iceberg_spark.io.new_file import NewFile, Unfinished
 from iceberg_spark.io.numbers import number
-from iceberg_spark.io.providers import check_account_host
 from iceberg_spark.io.secrets import secrets_of
 from iceberg_spark.io.store import IO_IMPL, OddKeyError, Store, exists, size
-from iceberg_spark.io.within import within
 from iceberg_spark.lazy import LazyFunction, LazyModule
 
 tenacity = LazyModule("tenacity")
 fsspec_store = LazyFunction("iceberg_spark.io.fsspec_store", "FsspecStore")
 hdfs_store = LazyFunction("iceberg_spark.io.hdfs_store", "hdfs_store")
 object_store = LazyFunction("iceberg_spark.io.object_clients", "object_store")
-file_system = LazyFunction("iceberg_spark.io.stores", "file_system")
-
+file_system = LazyFunction("iceberg_spark.io.fsspec_store", "file_system")
 T = TypeVar("T")
-
 TIMEOUT_S = "io.timeout-s"
 DEFAULT_TIMEOUT_S = 8.0
-
 _LEAST_WAIT_S = 0.5
 _LAST_START = 0.7
 """No attempt starts after this share of the time: one that is cut short has a worse error."""
@@ -325,3 +333,119 @@ _PROPERTIES_OF = {"gs": "gcs.", "abfs": "adls.", "viewfs": "hdfs.", "webhdfs": "
 def _find(store: Store, _: str, paths: Sequence[str]) -> dict[str, FileInfo]:
     spelt = {store.path_of(path): path for path in paths}
     return {spelt[key]: info for key, info in store.find(list(spelt)).items()}
+
+
+LOCK_PATH = "io.lock-path"
+
+
+def create_if_absent(
+    store: Store, key: str, data: bytes, where: str, properties: Mapping[str, str]
+) -> None:
+    """Create an object, or raise FileExistsError if it exists.
+
+    `where` is the user's spelling of the location. Raises UnsupportedError for a store that can't
+    do that atomically and has no lock.
+    """
+    if folder := properties.get(LOCK_PATH):
+        with _locked(folder, where):
+            if exists(store, key):
+                raise FileExistsError(key)
+            store.put(key, data)
+    elif store.creates_atomically:
+        if location.store_of(where) in _PROMISED:
+            _prove_condition(store, key, where, properties)
+        _put_new(store, key, data, where)
+    else:
+        raise _no_conditional_put(where)
+
+
+_PROMISED = frozenset({"s3", "gs", "abfs"})
+"""Stores of which many servers claim to be one, some of them without regard to the condition."""
+
+
+def _put_new(store: Store, key: str, data: bytes, where: str) -> None:
+    """Create an object if it is absent; "not implemented" means no conditional put."""
+    try:
+        store.put_new(key, data)
+    except OSError as error:
+        if error.errno == errno.ENOSYS:  # S3's 501
+            raise _no_conditional_put(where) from error
+        raise
+
+
+def _no_conditional_put(where: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"Can't commit to {where}: this store (or the installed version of its driver) has no "
+        "put that fails if the file exists, so two writers could both win; set the "
+        f"storage property {LOCK_PATH} to a folder on a file system that all writers share"
+    )
+
+
+_proven: set[Server] = set()
+"""Servers (`server_of`) that have obeyed the condition in this process."""
+
+
+def _prove_condition(store: Store, key: str, where: str, properties: Mapping[str, str]) -> None:
+    """Refuse a store that ignores the condition; it is tested once, by creating an object twice.
+
+    The object is removed, unless the writer may not delete: then one byte remains.
+    """
+    server = server_of(where, properties)
+    if server in _proven:
+        return
+    probe = f"{location.parent(key)}/{uuid.uuid4()}.probe"
+    _put_new(store, probe, b"1", where)
+    try:
+        _put_new(store, probe, b"2", where)
+    except FileExistsError:
+        _proven.add(server)
+    else:
+        raise _no_conditional_put(where)
+    finally:
+        with suppress(Exception):  # a failure to clean up does not change the result
+            store.remove(probe)
+
+
+@contextmanager
+def _locked(folder: str, where: str) -> Iterator[None]:
+    """Hold the lock of a location's folder: a file below `folder`.
+
+    The folder may be shared with other users, who could create a link with the file's name: it is
+    not followed, and the file's content is not changed.
+    """
+    os.makedirs(folder, exist_ok=True)
+    key = location.normalise(location.parent(where))
+    name = hashlib.sha256(key.encode()).hexdigest()
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    lock = os.open(os.path.join(folder, f"{name}.lock"), flags, 0o666)
+    try:
+        if not stat.S_ISREG(os.fstat(lock).st_mode):
+            raise PermissionError(f"the lock {name}.lock in {folder} is not a plain file")
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed
+        yield
+    finally:
+        os.close(lock)
+
+
+def within(seconds: float, work: Callable[[], T]) -> T:
+    """Return the result of `work`, or raise TimeoutError; the work then continues in background.
+
+    Drivers have no common way to limit the time of a call, and some wait for minutes.
+    """
+    done: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:  # noqa: BLE001 (raised again by the caller)
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True, name="reach-store")
+    thread.start()
+    thread.join(seconds)
+    if failed:
+        raise failed[0]
+    if not done:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    return done[0]

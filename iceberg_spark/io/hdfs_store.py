@@ -17,10 +17,8 @@ import pyarrow.fs as pafs
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.foreign_errors import is_missing_on_hdfs
-from iceberg_spark.io.forked import process_of_threads
 from iceberg_spark.io.limits import RANGES, check_read_whole
-from iceberg_spark.io.object_files import ObjectFiles
-from iceberg_spark.io.range_file import Part, RangeFile
+from iceberg_spark.io.object_files import ObjectFiles, Part, RangeFile, process_of_threads
 from iceberg_spark.io.store import IO_IMPL
 from iceberg_spark.lazy import LazyModule
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from iceberg_spark.io.providers import is_provider_host
+from iceberg_spark.io.allowed_places import is_provider_host
 from iceberg_spark.lazy import LazyModule
 
 environment = LazyModule("urllib.request")

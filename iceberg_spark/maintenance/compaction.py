@@ -22,9 +22,8 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
-from iceberg_spark.write.batch_chunks import chunks
 from iceberg_spark.write.context import TaskId, WriteContext
-from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.data_file_writer import chunks, write_data_files
 from iceberg_spark.write.sorted_files import can_sort
 from iceberg_spark.write.uncommitted_files import remove_written
 

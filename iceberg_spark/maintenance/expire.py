@@ -19,13 +19,14 @@ from iceberg_spark.commits.table_part import load_newest
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.limits import EXPIRING
-from iceberg_spark.maintenance.reachable import Manifests, unreachable_files
-from iceberg_spark.maintenance.unreachable import (
+from iceberg_spark.maintenance.reachable import (
     LEFT_FILES,
     FileKind,
     FindFiles,
     LeftFiles,
+    Manifests,
     left_behind,
+    unreachable_files,
 )
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.metadata import TableMetadata

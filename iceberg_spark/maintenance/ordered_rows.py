@@ -20,9 +20,8 @@ from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.write.batch_chunks import chunks
 from iceberg_spark.write.context import TaskId
-from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.data_file_writer import chunks, write_data_files
 from iceberg_spark.write.uncommitted_files import remove_written
 
 

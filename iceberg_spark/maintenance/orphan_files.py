@@ -17,13 +17,19 @@ from typing import Any, TypeAlias
 
 from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
 from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
     read_metadata,
 )
 from iceberg_spark.catalog.own_folders import own_folders
-from iceberg_spark.catalog.owned import POINTERS, STAGING, OwnedFolders, is_folder
+from iceberg_spark.catalog.owned import (
+    POINTERS,
+    STAGING,
+    OwnedFolders,
+    at_the_ends,
+    is_folder,
+    owner_of,
+)
 from iceberg_spark.commits.table_part import load_newest
 from iceberg_spark.errors import (
     CorruptFileError,

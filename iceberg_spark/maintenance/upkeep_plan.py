@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.expire_snapshots import Expiry, expired
 from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
-from iceberg_spark.maintenance.dangling_deletes import dangling
 from iceberg_spark.maintenance.layout import layout
 from iceberg_spark.maintenance.limits import UPKEEP
 from iceberg_spark.maintenance.orphan_files import OrphanSearch, old_enough, remove_orphan_files
 from iceberg_spark.maintenance.plan_compaction import CompactionRequest, plan_compaction
 from iceberg_spark.maintenance.position_delete_groups import PositionRewrite, plan_position_groups
 from iceberg_spark.maintenance.rewrite_options import rewrite_options
-from iceberg_spark.maintenance.rewritten_deletes import planned_deletes
+from iceberg_spark.maintenance.rewritten_deletes import dangling, planned_deletes
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.data_file import DataFileContent
 from iceberg_spark.spec.manifest_file import ManifestContent

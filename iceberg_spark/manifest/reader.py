@@ -16,10 +16,10 @@ from iceberg_spark.arrow.arrays import concat, map_entries, struct_of, validity
 from iceberg_spark.arrow.schema import field_id
 from iceberg_spark.errors import CorruptFileError, InvalidInputError, InvalidOptionError
 from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_files
+from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import Limits, limits_of
-from iceberg_spark.io.servers import stored_at
 from iceberg_spark.manifest.schemas import (
     DATA_FILE_ID,
     ENTRY_COLUMNS,

@@ -10,8 +10,7 @@ from typing import Any, NotRequired, TypeAlias, TypedDict, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import concat, struct_children
-from iceberg_spark.arrow.floats import extremes
+from iceberg_spark.arrow.arrays import concat, extremes, struct_children
 from iceberg_spark.arrow.values import from_array
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.formats.avro.schema import avro_record

@@ -16,9 +16,9 @@ from iceberg_spark.formats.limits import PUFFIN
 from iceberg_spark.formats.puffin.blobs import PuffinFile
 from iceberg_spark.formats.puffin.deletion_vector import from_bytes, is_vector_of
 from iceberg_spark.formats.puffin.read_puffin import read_range, read_short_footer
+from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import same_file
-from iceberg_spark.io.servers import stored_at
 from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 

@@ -1,4 +1,4 @@
-"""Keys that the rows of a plan have, which rows of other tables have to have where they are joined.
+"""Key values of a plan's rows: rows of joined tables must have one of them.
 
 `orders JOIN lineitem` needs no line of an order that some condition, or another join, leaves out.
 So the keys of the orders that stay are read here, and lines of others are left out where they are
@@ -19,9 +19,7 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.expr.logic import leaves
 from iceberg_spark.expr.nodes import IsNull
-from iceberg_spark.read.limits import KEYS
-from iceberg_spark.read.read_ahead import read_ahead
-from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.read.task_reader import read_ahead, read_task
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec import types as t
@@ -172,3 +170,56 @@ def _distinct(field: t.NestedField, values: Sequence[Any]) -> pa.Array:
         return pa.array([], to_arrow_type(field.field_type))
     unique = pc.unique(pa.chunked_array(values)).drop_null()
     return unique.combine_chunks() if isinstance(unique, pa.ChunkedArray) else unique
+
+
+@dataclass(frozen=True, slots=True)
+class JoinLimits:
+    """When a small table's keys are read to prune a large one."""
+
+    read_bytes: int = 8 * 1024 * 1024
+    """Bytes of the small table's files: its key and what its condition asks for are read here."""
+    rows: int = 1_000_000
+    """Rows of the small table: as many keys are held."""
+    pruned_bytes: int = 16 * 1024 * 1024
+    """Bytes of the large table's files: Spark reads fewer in the time that reading keys takes."""
+    files: int = 4
+    """Files of the large table, at least."""
+    kept_bytes: int = 16 * 1024 * 1024
+    """Bytes of plans that joins have made smaller, and of those that they are told apart by."""
+    kept_plan_bytes: int = 256 * 1024
+    """Bytes that one counts for at least, so that they are 64 at most: each has a table's
+    metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLimits:
+    """When the keys of some rows are read to leave out rows of the tables they are joined with."""
+
+    least_rows: int = 1_000_000
+    """Rows that some relation of the query has: less is read in the time that keys take."""
+    rows: int = 1_000_000
+    """Rows of which keys are read: as many keys are held, ..."""
+    bytes: int = 32 * 1024 * 1024
+    """... bytes of their files, of which some columns are read, ..."""
+    files: int = 64
+    """... and files."""
+    share: float = 0.5
+    """Rows that keys leave of a relation, of all, about: a filter that leaves more costs more."""
+    readers: int = 8
+    """Files at once."""
+    cost: float = 1.5
+    """To read a row's key costs so many rows that Spark would have to shuffle, ..."""
+    scan_cost: float = 0.8
+    """... to have Spark read it so many, ..."""
+    job_cost: int = 500_000
+    """... and a job of Spark's for it so many."""
+    spark_share: float = 0.2
+    """Rows that other keys leave of a relation whose own keys Spark reads, of all, about."""
+    listed: int = 10
+    """Keys that are compared one by one, as Spark does with lists; more go to a Bloom filter."""
+    bits: int = 8
+    """Bits of a Bloom filter for each key: of a hundred rows without a match two pass."""
+
+
+JOINS = JoinLimits()
+KEYS = KeyLimits()

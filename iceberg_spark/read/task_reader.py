@@ -1,13 +1,16 @@
-"""Read one task: a data file's rows, without its deleted ones, as the scan wants them.
+"""Read one task: a data file's rows without the deleted ones, with the scan's columns.
 
 The walk: file columns -> filter and delete masks -> the kept rows -> the read schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +27,7 @@ from iceberg_spark.arrow.file_fields import (
     ids_by_position,
     ids_of,
 )
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
 from iceberg_spark.arrow.values import to_array, to_scalar
 from iceberg_spark.errors import CorruptFileError
@@ -35,13 +39,18 @@ from iceberg_spark.formats.data_file import DataFileReader, FileBatch, ReadReque
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.bounded_cache import BoundedCache, process_cache
-from iceberg_spark.read.key_set import Mask
+from iceberg_spark.read.equality_deletes import (
+    EqualityDeletes,
+    Mask,
+    groups_by_keys,
+    load_equality_deletes,
+)
 from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
-from iceberg_spark.read.load_deletes import TaskDeletes, load_deletes
+from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec import name_mapping, reserved
-from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.transforms import IdentityTransform
 from iceberg_spark.spec.types import StringType, StructType
@@ -335,3 +344,85 @@ def partition_value(kind: StructType, spec: PartitionSpec, partition: tuple[Any,
     values = {part.field_id: value for part, value in zip(spec.fields, partition, strict=True)}
     children = [to_array(f.field_type, [values.get(f.field_id)]) for f in kind.fields]
     return struct_of(1, children, to_arrow_type(kind))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDeletes:
+    """Deleted positions of the data file and sets of deleted keys."""
+
+    positions: PositionSet
+    equality: tuple[EqualityDeletes, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row can be deleted."""
+        return self.positions.is_empty and not self.equality
+
+
+def load_deletes(
+    context: ScanContext,
+    io: FileIO,
+    task: FileScanTask,
+    names: Mapping[Path, int],
+    cache: BoundedCache,
+) -> TaskDeletes:
+    """Decode the delete files of a task; which of them apply is the planner's matter.
+
+    `names` gives ids to columns of delete files that have none. Raises CorruptFileError,
+    NoSuchFileError or StorageError naming a delete file.
+    """
+    by_position: list[DeleteFile] = []
+    by_key: list[DeleteFile] = []
+    for file in task.delete_files:
+        match file.content:
+            case DataFileContent.POSITION_DELETES:
+                by_position.append(file)
+            case DataFileContent.EQUALITY_DELETES:
+                by_key.append(file)
+            case DataFileContent.DATA:
+                raise CorruptFileError(f"{file.file_path} is listed as a delete file but has data")
+            case _:
+                assert_never(file.content)
+    positions = deleted_positions(io, task, by_position, cache)
+    equality = tuple(
+        load_equality_deletes(
+            io,
+            files,
+            leaf_columns(ids, context.table_schema, context.dropped_fields),
+            names,
+            cache,
+        )
+        for ids, files in groups_by_keys(by_key).items()
+    )
+    return TaskDeletes(positions, equality)
+
+
+Task = TypeVar("Task")
+Batch = TypeVar("Batch")
+
+
+def read_ahead(
+    tasks: Iterable[Task], read: Callable[[Task], Iterator[Batch]], at_once: int | None = None
+) -> Iterator[Batch]:
+    """Yield the batches of each task, while tasks that follow are read by other threads.
+
+    A file's store is waited for while another's rows are decoded. All batches of `at_once` tasks
+    are held, four at least: this is for who will hold all rows.
+    """
+    most = at_once or max(4, os.cpu_count() or 1)
+    waiting: deque[Future[list[Batch]]] = deque()
+    with ThreadPoolExecutor(most, thread_name_prefix="read-ahead") as threads:
+        try:
+            for task in tasks:
+                waiting.append(threads.submit(_all, read, task))
+                if len(waiting) == most:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            for unread in waiting:
+                unread.cancel()
+
+
+def _all(read: Callable[[Task], Iterator[Batch]], task: Task) -> list[Batch]:
+    return list(read(task))

@@ -25,8 +25,8 @@ from iceberg_spark.row_level.cdc_frames import (
 from iceberg_spark.row_level.cdc_plan import CdcPlan, find_top_level
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField
-from iceberg_spark.write.align_batches import AlignOptions, aligned
-from iceberg_spark.write.cdc_placeholders import UNAVAILABLE
+from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.cdc_messages import UNAVAILABLE
 
 pl = LazyModule("polars")
 

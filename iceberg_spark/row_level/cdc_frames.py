@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import concat
-from iceberg_spark.arrow.floats import identity_bits
+from iceberg_spark.arrow.arrays import concat, identity_bits
 from iceberg_spark.arrow.key_columns import key_column
 from iceberg_spark.arrow.row_hashes import polars_frame
 from iceberg_spark.lazy import LazyModule

@@ -8,8 +8,7 @@ from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, And, Unbound
-from iceberg_spark.expr.quote_references import quote_references
-from iceberg_spark.expr.to_text import to_text
+from iceberg_spark.expr.to_text import quote_references, to_text
 from iceberg_spark.expr.variant_filter import VariantFilter, VariantPredicate, variant_filter
 from iceberg_spark.lazy import LazyFunction
 from iceberg_spark.row_level.row_level_change import RowVerb

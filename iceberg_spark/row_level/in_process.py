@@ -24,7 +24,7 @@ from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import POS
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.write.align_batches import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, aligned
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.lineage import keeping_lineage, keeps_lineage, with_lineage
 from iceberg_spark.write.sorted_files import write_sorted_files

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.older_deletes import NewDeletes, by_position, merged, of_one_file
+from iceberg_spark.read.position_deletes import NewDeletes, by_position, merged, of_one_file
 from iceberg_spark.scan.planned_files import delete_file
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
 from iceberg_spark.commits.conflicts import Planned
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
-from iceberg_spark.commits.row_delta import MergeVectors, RowDelta
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.commits.row_delta import MergeVectors, Overtaken, RowDelta
+from iceberg_spark.errors import NoSuchFileError, UnsupportedError, ValidationException
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.bounded_cache import process_cache
+from iceberg_spark.read.deletion_vectors import read_vector
 from iceberg_spark.read.position_deletes import deleted_positions
-from iceberg_spark.row_level.merged_vectors import VectorMerger
 from iceberg_spark.row_level.target_files import Target, TargetOptions
-from iceberg_spark.scan.planned_files import data_file
+from iceberg_spark.scan.planned_files import data_file, scanned
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
@@ -30,6 +32,9 @@ from iceberg_spark.spec.properties import (
     UPDATE_MODE,
     text_property,
 )
+from iceberg_spark.write.context import TaskId
+from iceberg_spark.write.deletion_vector_writer import DeletedRows, write_vectors
+from iceberg_spark.write.new_write import write_context
 
 _KEYS = {
     "delete": (DELETE_MODE, DELETE_ISOLATION_LEVEL),
@@ -235,3 +240,61 @@ def _live_rows(task: FileScanTask, io: FileIO) -> int:
     ]
     gone = deleted_positions(io, task, by_position, process_cache())
     return task.record_count - gone.below(task.record_count).count
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMerger:
+    """Merges vectors of a table; holds the positions of one data file.
+
+    With `other_rows`, both changes must delete different rows: this change writes its rows again
+    elsewhere.
+    """
+
+    metadata: TableMetadata
+    io: FileIO
+    other_rows: bool = False
+
+    def merge(self, overtaken: Sequence[Overtaken]) -> tuple[DataFile, ...]:
+        """Write a vector with the positions of both for each data file, all in one new file.
+
+        Raises ValidationException if both delete a row and that is not allowed, or if that is
+        unknown.
+        """
+        context = replace(write_context(self.metadata, io=self.io), write_id=str(uuid.uuid4()))
+
+        def deleted() -> Iterator[DeletedRows]:
+            for overtaken_vector in overtaken:
+                ours, newer = self._read(overtaken_vector.ours), self._read(overtaken_vector.newer)
+                if self.other_rows:
+                    self._check(overtaken_vector, ours, newer)
+                yield DeletedRows(
+                    str(overtaken_vector.ours.referenced_data_file),
+                    overtaken_vector.ours.partition_spec_id,
+                    overtaken_vector.ours.partition,
+                    PositionSet.union((ours, newer)),
+                )
+
+        specs = self.metadata.partition_specs
+        return write_vectors(context, self.io, deleted(), specs=specs, task=TaskId())
+
+    def _check(self, vector: Overtaken, ours: PositionSet, newer: PositionSet) -> None:
+        """Refuse a row that both delete and that the earlier vector did not.
+
+        Earlier deletes of a position delete file count as new ones, so this refuses more than
+        needed.
+        """
+        new = ours.without(NO_POSITIONS if vector.before is None else self._read(vector.before))
+        if new.without(newer).count != new.count:
+            raise ValidationException(
+                f"Conflict: another commit deleted a row of {vector.ours.referenced_data_file} "
+                "that this change rewrites; plan the change again"
+            )
+
+    def _read(self, file: DataFile) -> PositionSet:
+        try:
+            return read_vector(self.io, scanned(file))
+        except NoSuchFileError as error:  # the one before was replaced, and may have expired
+            raise ValidationException(
+                f"Can't find which rows of {file.referenced_data_file} other commits deleted: "
+                f"{file.file_path} is gone; plan the change again"
+            ) from error

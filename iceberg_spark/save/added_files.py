@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from iceberg_spark.catalog.table_name import table_name
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
-from iceberg_spark.formats.file_kind import named_format
+from iceberg_spark.formats.open_file import named_format
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.arguments import check_int, format_value

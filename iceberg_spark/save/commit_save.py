@@ -16,8 +16,7 @@ from iceberg_spark.errors import (
     TableAlreadyExistsError,
 )
 from iceberg_spark.maintenance.auto_compact import compact_after
-from iceberg_spark.save.plan_save import plan_save
-from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
+from iceberg_spark.save.plan_save import SavePlan, TablePlace, UpsertPlan, plan_save
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.schema import Schema

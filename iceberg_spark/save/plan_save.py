@@ -4,36 +4,49 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
-from iceberg_spark.catalog.chosen_location import chosen_location
-from iceberg_spark.catalog.created_with import created_with
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable, MadeTable, NewTable
+from iceberg_spark.catalog.chosen_location import chosen_location, created_with
 from iceberg_spark.catalog.foreign_folder import check_free
+from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.catalog.table_io import table_io, with_chosen_folders
-from iceberg_spark.commits.batch_token import committed_version
+from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.append import AppendFiles
+from iceberg_spark.commits.batch_token import NoteToken, committed_version, once
+from iceberg_spark.commits.conflicts import Planned
 from iceberg_spark.commits.create_table import DropOnFailure
+from iceberg_spark.commits.overwrite_files import OverwriteFiles, ReplacePartitions
+from iceberg_spark.commits.required_columns import RequireNoOtherColumns
+from iceberg_spark.commits.set_schema import SetSchema
 from iceberg_spark.errors import InvalidOptionError, NoSuchTableError
+from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.save.creation import check_creation_options
-from iceberg_spark.save.save_plan import Replaces, SavePlan, UpsertPlan
+from iceberg_spark.row_level.upsert_rows import UpsertRows
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spec.apply_updates import apply
+from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_table_updates
+from iceberg_spark.spec.partition import PartitionField
 from iceberg_spark.spec.properties import property_warnings
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.sort import SortField
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
-from iceberg_spark.spec.txn import Token
+from iceberg_spark.spec.transforms import IdentityTransform
+from iceberg_spark.spec.txn import Token, with_summary
 from iceberg_spark.spec.union_by_name import union_by_name
 from iceberg_spark.spec.updates import AddSchema, SetCurrentSchema, TableUpdate
-from iceberg_spark.write.align_batches import AlignOptions, check_columns
+from iceberg_spark.write.align_columns import AlignOptions, check_columns
 from iceberg_spark.write.cdc_rows import OPERATION, CdcReader
+from iceberg_spark.write.cdc_writer import UpsertedFiles
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
+from iceberg_spark.write.upsert_context import UpsertContext, live_spec_ids, upsert_context
 
 
 def plan_save(options: WriteOptions, columns: Schema, *, overwrite: bool) -> SavePlan:
@@ -232,3 +245,183 @@ def _table_properties(options: WriteOptions, schema: Schema) -> dict[str, str]:
         prefix, dot, column = key.partition(".column.")
         properties[f"{prefix}{dot}{spelling.get(column, column)}"] = value
     return properties
+
+
+def check_creation_options(options: WriteOptions, metadata: TableMetadata) -> None:
+    """Refuse a layout other than the table's; equal ones are fine, for the next run of a job.
+
+    Properties that differ are only told, as somebody may have changed the table's since. Raises
+    InvalidOptionError naming the option and how the table is laid out.
+    """
+    _check_partitioning(options, metadata)
+    _check_order(options, metadata)
+    version = options.format_version
+    if version is not None and version != metadata.format_version:
+        raise InvalidOptionError(
+            f"Option 'format-version' is {version}, and the table has {metadata.format_version}: "
+            "leave it out, or upgrade by t.update_properties().set({'format-version': ...})"
+        )
+    properties = {name.lower(): value for name, value in metadata.properties.items()}
+    for name, value in options.table_properties.items():
+        current = properties.get(name.lower())  # Spark hands over names of options in lower case
+        if current != value:
+            has = "none" if current is None else f"'{current}'"
+            warnings.warn(
+                f"Option 'table-property.{name}' = '{value}' is for new tables; this table has "
+                f"{has}, which t.update_properties().set(...) changes",
+                stacklevel=2,
+            )
+
+
+def _check_partitioning(options: WriteOptions, metadata: TableMetadata) -> None:
+    if not options.partition_by:
+        return
+    requested = parse_partition_spec(options.partition_by, metadata.schema, case_sensitive=False)
+    current = metadata.spec.live_fields
+    if [(f.source_ids, f.transform) for f in requested.fields] != [
+        (f.source_ids, f.transform) for f in current
+    ]:
+        _refuse("partition-by", options.partition_by, _terms(current, metadata.schema), "spec")
+
+
+def _check_order(options: WriteOptions, metadata: TableMetadata) -> None:
+    if not options.sort_order:
+        return
+    requested = parse_sort_order(options.sort_order, metadata.schema, case_sensitive=False)
+    current = metadata.sort_order
+    if requested.fields != current.fields:
+        shown = _terms(current.fields, metadata.schema)
+        _refuse("sort-order", options.sort_order, shown, "sort_order")
+
+
+def _refuse(option: str, requested: Sequence[str], current: str, builder: str) -> None:
+    what = "partitioned by" if builder == "spec" else "sorted by"
+    raise InvalidOptionError(
+        f"Option '{option}' = '{', '.join(requested)}' is for new tables; this table is {what} "
+        f"{current}: leave the option out to write to it as it is, or change that by "
+        f"t.update_{builder}()"
+    )
+
+
+def _terms(fields: Sequence[PartitionField | SortField], schema: Schema) -> str:
+    return ", ".join(_term(field, schema) for field in fields) or "nothing"
+
+
+def _term(field: PartitionField | SortField, schema: Schema) -> str:
+    column = str(schema.find_column_name(field.source_id))
+    plain = isinstance(field.transform, IdentityTransform)
+    term = column if plain else f"{field.transform}({column})"
+    if isinstance(field, SortField):
+        return f"{term} {field.direction} {str(field.null_order).replace('-', ' ')}"
+    return term
+
+
+# What one save does, planned before its first row: the same for every way in.
+#
+# Plain source, enabled session, `Table` and transactions make a plan, write files by its context,
+# and commit them by its actions.
+
+Replaces: TypeAlias = Literal["nothing", "everything", "partitions"]
+"""Which rows a save takes out: of an append none, of a dynamic overwrite those of partitions
+that get rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavePlan:
+    """How rows become files of a table, and those a commit; it travels to every task.
+
+    `creation` holds the updates that create the table, else it is there. `merged_on` is where
+    the metadata is whose schema this save extends. It holds no metadata: the commit loads it, and
+    checks that it is still the table `uuid`, since files of one would be rows of another. `made`
+    is the empty table that a server made for this save, which goes again where the save fails.
+    """
+
+    context: WriteContext
+    align: AlignOptions
+    replaces: Replaces = "nothing"
+    branch: str | None = None
+    snapshot_properties: Mapping[str, str] | None = None
+    creation: tuple[TableUpdate, ...] = ()
+    merged_on: str | None = None
+    uuid: str | None = None
+    token: Token | None = None
+    """The batch that this save is; it is skipped where that is committed already."""
+    is_new: bool = False
+    """The table has no rows before this save, whoever makes it."""
+    created_table: MadeTable | None = None
+    is_committed: bool = False
+    planned: Planned | None = None
+    """Which commits an overwrite conflicts with."""
+
+    def actions(self, io: FileIO, files: Sequence[DataFile]) -> tuple[Action, ...]:
+        """Return what commits the files that were written by this plan."""
+        schema = _merged_plan(self.context.schema, io, self.merged_on)
+        if not self.is_new:
+            schema.append(RequireNoOtherColumns(self.context.schema))
+        return once((*schema, self._change(files), *_noted(self.token)))
+
+    def changes_with(self, files: Sequence[DataFile]) -> bool:
+        """Return whether a commit of these files changes rows: they come, or all others go."""
+        return bool(files) or (self.replaces == "everything" and not self.is_new)
+
+    def _change(self, files: Sequence[DataFile]) -> Action:
+        branch, properties = self.branch, with_summary(self.snapshot_properties, self.token)
+        match "nothing" if self.is_new else self.replaces:
+            case "nothing":
+                return AppendFiles(files, branch=branch, snapshot_properties=properties)
+            case "partitions":
+                return ReplacePartitions(
+                    files, planned=self.planned, branch=branch, snapshot_properties=properties
+                )
+            case "everything":
+                return OverwriteFiles(
+                    files,
+                    row_filter=ALWAYS_TRUE,
+                    planned=self.planned,
+                    branch=branch,
+                    snapshot_properties=properties,
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertPlan:
+    """How changes by key become files of a table, and those a commit."""
+
+    context: UpsertContext
+    branch: str | None = None
+    snapshot_properties: Mapping[str, str] | None = None
+    merged_on: str | None = None
+    uuid: str | None = None
+    token: Token | None = None
+    is_committed: bool = False
+
+    def actions(self, files: UpsertedFiles) -> tuple[Action, ...]:
+        """Return what commits the files that were written by this plan."""
+        write = self.context.write
+        upsert = UpsertRows(
+            self.context,
+            files.data,
+            files.deletes,
+            branch=self.branch,
+            snapshot_properties=with_summary(self.snapshot_properties, self.token),
+        )
+        schema = _merged_plan(write.schema, write.io, self.merged_on)
+        schema.append(RequireNoOtherColumns(write.schema))
+        return once((*schema, upsert, *_noted(self.token)))
+
+
+def _merged_plan(schema: Schema, io: FileIO, merged_on: str | None) -> list[Action]:
+    """Return what gives the table a save's wider schema."""
+    return [] if merged_on is None else [SetSchema(schema, read_metadata(io, merged_on))]
+
+
+def _noted(token: Token | None) -> list[Action]:
+    return [] if token is None else [NoteToken(token)]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """Which table a save named; travels to every task."""
+
+    path: str
+    storage: Mapping[str, str] = field(repr=False)  # may hold secrets

@@ -15,7 +15,7 @@ from iceberg_spark.catalog.pinned import split_name
 from iceberg_spark.commits.conflicts import Planned
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.io.secrets import refuse_shown_secrets
-from iceberg_spark.save.overridden_properties import overridden_properties
+from iceberg_spark.spec import properties as names
 from iceberg_spark.spec.arguments import (
     STORAGE_PREFIXES,
     boolean_option,
@@ -31,7 +31,7 @@ from iceberg_spark.spec.arguments import (
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 from iceberg_spark.spec.txn import Token, token_of
-from iceberg_spark.write.output import TABLE_OUTPUT, Output
+from iceberg_spark.write.new_write import TABLE_OUTPUT, Output
 
 FILE_OPTIONS = (
     "write-format", "target-file-size-bytes", "compression-codec", "compression-level",
@@ -245,3 +245,82 @@ def _engine(values: Mapping[str, str]) -> Literal["native", "arrow"] | None:
             return "arrow"
         case _:
             return None
+
+
+_FORMATS = ("parquet", "orc", "avro")
+_DISTRIBUTION_MODES = (
+    names.WRITE_DISTRIBUTION_MODE,
+    names.DELETE_DISTRIBUTION_MODE,
+    names.UPDATE_DISTRIBUTION_MODE,
+    names.MERGE_DISTRIBUTION_MODE,
+)
+_CODECS = tuple(
+    f"write.{kind}{file_format}.compression-codec"
+    for kind in ("", "delete.")
+    for file_format in _FORMATS
+)
+_LEVELS = ("write.parquet.compression-level", "write.delete.parquet.compression-level")
+
+
+def overridden_properties(options: Mapping[str, str]) -> dict[str, str]:
+    """Return table properties with the values of options, whose names are in lower case.
+
+    Raises InvalidOptionError for a bad value.
+
+    >>> overridden_properties({"delete-granularity": "partition"})
+    {'write.delete.granularity': 'partition'}
+    """
+    _check(options)
+    properties_of = {
+        "delete-format": (names.DELETE_DEFAULT_FILE_FORMAT,),
+        "target-delete-file-size-bytes": (names.DELETE_TARGET_FILE_SIZE_BYTES,),
+        "delete-granularity": (names.DELETE_GRANULARITY,),
+        "advisory-partition-size": (names.ADVISORY_PARTITION_SIZE_BYTES,),
+        "shred-variants": (names.PARQUET_SHRED_VARIANTS,),
+        "variant-inference-buffer-size": (names.PARQUET_VARIANT_INFERENCE_ROWS,),
+        "distribution-mode": _DISTRIBUTION_MODES,
+        "compression-codec": _CODECS,
+        "compression-level": _LEVELS,
+    }
+    return {
+        name: options[option]
+        for option, properties in properties_of.items()
+        if option in options
+        for name in properties
+    }
+
+
+def _check(options: Mapping[str, str]) -> None:
+    choice_option(options, "delete-format", _FORMATS)
+    choice_option(options, "delete-granularity", names.CHOICES[names.DELETE_GRANULARITY])
+    choice_option(options, "distribution-mode", names.CHOICES[names.WRITE_DISTRIBUTION_MODE])
+    boolean_option(options, "shred-variants", default=False)
+    for name in (
+        "target-delete-file-size-bytes", "advisory-partition-size", "variant-inference-buffer-size"
+    ):  # fmt: skip
+        positive_option(options, name)
+
+
+_SPARKS_OWN = frozenset(("checkpointlocation", "queryname", "outputmode", "triggerinterval"))
+
+
+def written_stream_options(
+    options: Mapping[str, str],
+    *,
+    plain: bool = True,
+    defaults: Mapping[str, str] = MappingProxyType({}),
+) -> WriteOptions:
+    """Parse the options of `writeStream`; `plain` and `defaults` as in `write_options`.
+
+    Raises InvalidOptionError, also for a batch of an application: a stream is one itself.
+    UnsupportedError for a metadata table.
+    """
+    ours = {key: value for key, value in options.items() if key.lower() not in _SPARKS_OWN}
+    parsed = write_options(ours, plain=plain, defaults=defaults)
+    if parsed.token is not None:
+        raise InvalidOptionError(
+            "Options 'txnAppId' and 'txnVersion' are for saves: a stream's batches land once by "
+            "the id of its query, which its checkpoint keeps"
+        )
+    check_is_written(parsed.path)
+    return parsed

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.distinct import distinct
+from iceberg_spark.arrow.arrays import distinct
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import delete_names
 from iceberg_spark.scan.context import ScanContext

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow import polars_threads
-from iceberg_spark.arrow.distinct import distinct
+from iceberg_spark.arrow.arrays import distinct
 from iceberg_spark.arrow.values import Side, bounds_array
 from iceberg_spark.errors import CorruptFileError, ValidationException
 from iceberg_spark.expr.stats import Statistic

@@ -15,8 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import concat
-from iceberg_spark.arrow.distinct import distinct
+from iceberg_spark.arrow.arrays import concat, distinct
 from iceberg_spark.expr.stats import Kind, Statistic, column, may_be_nan
 from iceberg_spark.scan.column_stats import stats_table
 from iceberg_spark.spec.types import PRIMITIVES, IcebergType, LongType, UUIDType

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.floats import identity_bits
+from iceberg_spark.arrow.arrays import identity_bits
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 

@@ -9,7 +9,7 @@ import os
 import threading
 from dataclasses import dataclass
 
-from iceberg_spark.io.servers import Server, stored_at
+from iceberg_spark.io.allowed_places import Server, stored_at
 from iceberg_spark.manifest.reader import MANIFEST_CACHE
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.limits import PLANNING

@@ -17,8 +17,7 @@ from iceberg_spark.arrow.values import Side, bounds_array, from_array
 from iceberg_spark.expr.logic import leaves
 from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Constant
-from iceberg_spark.expr.project import inclusive, strict
-from iceberg_spark.expr.residual import residual_of
+from iceberg_spark.expr.project import inclusive, residual_of, strict
 from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.expr.stats import Kind, column, evaluate, needed, summary_counts
 from iceberg_spark.scan.column_stats import stats_table

@@ -11,9 +11,8 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation, Snapshot
 from iceberg_spark.streams.commit_changes import CommitChanges, changes_of
-from iceberg_spark.streams.history import HOW_TO_GO_ON, BranchHistory
+from iceberg_spark.streams.history import HOW_TO_GO_ON, BranchHistory, first_offset, starting_point
 from iceberg_spark.streams.offset import FROM_FULL, FROM_LATEST, NOTHING_READ, StreamOffset
-from iceberg_spark.streams.starting_point import first_offset, starting_point
 from iceberg_spark.streams.stream_options import StreamOptions
 from iceberg_spark.streams.table_watch import TableSeen
 

@@ -1,4 +1,4 @@
-"""The snapshots of a branch after the last one that a stream has read, or why that is unknown."""
+"""The start of a stream, and the snapshots of a branch after the last one that it has read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from iceberg_spark.spec.ancestry import ancestors, is_ancestor_of
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import MAIN_BRANCH, Snapshot
 from iceberg_spark.streams.limits import STREAMING
+from iceberg_spark.streams.offset import (
+    FROM_FULL,
+    FROM_LATEST,
+    NOTHING_READ,
+    StreamOffset,
+    after_snapshot,
+)
+from iceberg_spark.streams.stream_options import StreamOptions
 
 HOW_TO_GO_ON = (
     "To go on, start the query with a new checkpoint and option 'stream-from-snapshot': 'full' "
@@ -132,3 +140,57 @@ def branch_history(metadata: TableMetadata, io: FileIO, branch: str | None) -> B
             f"it was, or start a query of another branch with a new checkpoint"
         )
     return BranchHistory(metadata, io, name, metadata.branch_head(name))
+
+
+def starting_point(options: StreamOptions, history: BranchHistory) -> StreamOffset:
+    """Return the start of a stream's first batch.
+
+    `latest` and `full` return a mark. The end of the first batch stores which snapshot it stood
+    for, so that planning the batch again gives the same files. Raises NoSuchSnapshotError for an id
+    that is not in the branch's history.
+    """
+    match options.start:
+        case "latest":
+            return FROM_LATEST
+        case "full":
+            return FROM_FULL
+        case int(snapshot_id):
+            _check_in_history(history, snapshot_id)
+            return after_snapshot(snapshot_id)
+        case _:
+            return first_offset(options, history)
+
+
+def first_offset(options: StreamOptions, history: BranchHistory) -> StreamOffset:
+    """Return the position of the oldest snapshot, or of the first one at or after a time.
+
+    NOTHING_READ if there is none yet.
+    """
+    snapshots = history.snapshots()
+    since = options.from_timestamp_ms
+    if since is None:
+        return StreamOffset(snapshots[0].snapshot_id, 0) if snapshots else NOTHING_READ
+    if not snapshots or snapshots[-1].timestamp_ms < since:
+        return NOTHING_READ
+    first = snapshots[-1]
+    for snapshot in reversed(snapshots):
+        if snapshot.timestamp_ms < since:
+            break
+        first = snapshot
+        if snapshot.timestamp_ms == since:
+            break
+    return StreamOffset(first.snapshot_id, 0)
+
+
+def _check_in_history(history: BranchHistory, snapshot_id: int) -> None:
+    snapshots = history.snapshots()
+    ids = {snapshot.snapshot_id for snapshot in snapshots} | {
+        snapshot.parent_snapshot_id for snapshot in snapshots[:1]
+    }
+    if snapshot_id not in ids:
+        recent = [str(snapshot.snapshot_id) for snapshot in snapshots[-20:]]
+        raise NoSuchSnapshotError(
+            f"Snapshot {snapshot_id} ('stream-from-snapshot') is not in the history of branch "
+            f"'{history.branch}' of {history.metadata.location}: it has expired, or never was; "
+            f"kept are {', '.join(recent) or 'none'}"
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -20,9 +20,10 @@ from iceberg_spark.arrow.arrays import (
     plain_list,
     struct_children,
     struct_of,
+    with_offsets,
     without_nulls,
 )
-from iceberg_spark.arrow.default_values import default_array
+from iceberg_spark.arrow.evolve import default_array
 from iceberg_spark.arrow.promote import storage_type
 from iceberg_spark.arrow.schema import is_list, to_arrow, to_arrow_type
 from iceberg_spark.arrow.variant_layout import VARIANT, is_variant, plain_variant
@@ -341,3 +342,43 @@ def _map_step(kind: pa.DataType, expected: MapType, path: str, rules: _Rules) ->
 
 def _same(array: pa.Array) -> pa.Array:
     return array
+
+
+@dataclass(frozen=True, slots=True)
+class AlignOptions:
+    """How the caller's columns are matched to the table's (see `align_columns.align`)."""
+
+    check_nullability: bool = True
+    check_ordering: bool = False
+    case_sensitive: bool = True
+
+
+def check_columns(schema: Schema, source: pa.Schema, options: AlignOptions) -> None:
+    """Refuse a frame with unsuitable columns before its first row. Raises InvalidSchemaError."""
+    _plan(schema, source, options)
+
+
+def aligned(
+    schema: Schema, batches: Iterable[pa.RecordBatch], options: AlignOptions
+) -> Iterator[pa.RecordBatch]:
+    """Yield each batch as the table's columns; all batches have one schema.
+
+    Raises InvalidSchemaError for columns that don't fit, InvalidInputError for their values.
+    """
+    plan = None
+    for batch in batches:
+        if plan is None:
+            plan = _plan(schema, batch.schema, options)
+        if batch.num_rows:
+            columns = [with_offsets(column) for column in batch.columns]
+            yield plan.apply(pa.RecordBatch.from_arrays(columns, schema=batch.schema))
+
+
+def _plan(schema: Schema, source: pa.Schema, options: AlignOptions) -> AlignPlan:
+    return align(
+        schema,
+        source,
+        check_nullability=options.check_nullability,
+        check_ordering=options.check_ordering,
+        case_sensitive=options.case_sensitive,
+    )

@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import plain, with_offsets
-from iceberg_spark.arrow.floats import comparison_order
+from iceberg_spark.arrow.arrays import comparison_order, plain, with_offsets
 from iceberg_spark.arrow.schema import is_list
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spec.nearest import did_you_mean, listed

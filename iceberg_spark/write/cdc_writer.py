@@ -8,21 +8,24 @@ own commit (specification, "Scan Planning").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
+from iceberg_spark.arrow.arrays import struct_of, without_nulls
 from iceberg_spark.arrow.position_set import PositionSet
+from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.spec.properties import DELETE_GRANULARITY, text_property
-from iceberg_spark.write.batch_chunks import chunks, overlap
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import NestedField, StructType
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.context import TaskId
-from iceberg_spark.write.data_file_writer import rolling_data_files
+from iceberg_spark.write.data_file_writer import chunks, overlap, rolling_data_files
 from iceberg_spark.write.deletion_vector_writer import (
     DeletedRows,
     write_vectors,
@@ -30,7 +33,6 @@ from iceberg_spark.write.deletion_vector_writer import (
 )
 from iceberg_spark.write.equality_delete_writer import rolling_equality_deletes
 from iceberg_spark.write.inserted_rows import NOT_WRITTEN, InsertedRows, Ints, Longs, Resolved
-from iceberg_spark.write.key_table import key_table
 from iceberg_spark.write.partitioned import Group, Partition, group_rows
 from iceberg_spark.write.position_delete_writer import write_positions
 from iceberg_spark.write.rolling_files import RollingFiles
@@ -273,3 +275,35 @@ def _positions(files: list[DataFile], ordinals: Longs) -> Iterator[tuple[str, Po
         first, last = np.searchsorted(ordinals, (start, end))
         if last > first:
             yield file.file_path, PositionSet.from_positions(ordinals[first:last] - start)
+
+
+def key_table(schema: Schema, keys: Mapping[int, pa.Array]) -> pa.Table:
+    """Return the rows of keys, passed by field id; `schema` is `equality_schema(...)`.
+
+    An optional struct is null where all keys inside it are: readers can't distinguish a null
+    struct from nulls in it (specification, "Equality Delete Files").
+    """
+    target = to_arrow(schema)
+    columns = [
+        _column(field, arrow.type, keys) for field, arrow in zip(schema.fields, target, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=target)
+
+
+def _column(field: NestedField, kind: pa.DataType, keys: Mapping[int, pa.Array]) -> pa.Array:
+    if not isinstance(field.field_type, StructType):
+        return keys[field.field_id]
+    fields = field.field_type.fields
+    children = [_column(child, kind.field(index).type, keys) for index, child in enumerate(fields)]
+    rows = len(children[0])
+    nulls = None
+    if not field.required:
+        valid = np.zeros(rows, bool)
+        for child in children:
+            valid |= child.is_valid().to_numpy(zero_copy_only=False)
+        nulls = pa.array(valid, mask=~valid)
+    laid = [
+        without_nulls(child) if inner.required else child
+        for child, inner in zip(children, fields, strict=True)
+    ]
+    return struct_of(rows, laid, kind, nulls)

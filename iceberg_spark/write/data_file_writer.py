@@ -6,17 +6,19 @@ batches are received: Arrow's kernels and encoders run without Python's lock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
+from typing import TypeVar
 
 import pyarrow as pa
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.formats.writer_options import WriterProperties
+from iceberg_spark.formats.file_writer import WriterProperties
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.write.batch_chunks import chunks, overlap
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.limits import ROWS
 from iceberg_spark.write.locations import file_location, file_name
@@ -103,3 +105,41 @@ class _TaskWriter:
             self._finished.add(self._current)
             self.files.finish_partition(self._current)
         self._current = key
+
+
+T = TypeVar("T")
+
+
+def chunks(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, chunk_bytes: int | None = None
+) -> Iterator[pa.Table]:
+    """Gather batches to tables of about 32 MB, so that work per table is worth its overhead."""
+    full = ROWS.chunk_bytes if chunk_bytes is None else chunk_bytes
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        waiting.append(batch)
+        size += batch.nbytes
+        if size >= full:
+            yield pa.Table.from_batches(waiting, schema)
+            waiting, size = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting, schema)
+
+
+def overlap(items: Iterable[T], work: Callable[[T], None]) -> None:
+    """Work on items in order on a second thread while the next are received; few may wait."""
+    running: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(1, "iceberg-write") as pool:
+        try:
+            for item in items:
+                running.append(pool.submit(work, item))
+                while len(running) > ROWS.chunks_waiting:
+                    running.popleft().result()
+            while running:
+                running.popleft().result()
+        finally:
+            for future in running:
+                future.cancel()

@@ -44,9 +44,9 @@ from iceberg_spark.spec.types import (
 from iceberg_spark.spec.values import to_bytes
 from iceberg_spark.write.align_columns import null_error
 from iceberg_spark.write.context import WriteContext
-from iceberg_spark.write.file_entry import parquet_entry
 from iceberg_spark.write.footer_partition import values_of_extremes
 from iceberg_spark.write.limits import ROWS
+from iceberg_spark.write.open_file import parquet_entry
 from iceberg_spark.write.partitioned import group_rows
 
 _FLOATS = (FloatType, DoubleType)

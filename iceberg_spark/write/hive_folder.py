@@ -14,8 +14,7 @@ from iceberg_spark.formats.avro.arrow_types import arrow_field
 from iceberg_spark.formats.avro.head import avro_head
 from iceberg_spark.formats.avro.types import AvroField
 from iceberg_spark.formats.data_file import reading
-from iceberg_spark.formats.file_kind import format_of
-from iceberg_spark.formats.open_file import open_data_file
+from iceberg_spark.formats.open_file import format_of, open_data_file
 from iceberg_spark.formats.parquet_footer import read_footer
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import FileFormat

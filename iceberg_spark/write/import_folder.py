@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.formats.file_kind import named_format
+from iceberg_spark.formats.open_file import named_format
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.spec.data_file import DataFile, FileFormat

@@ -12,13 +12,18 @@ from iceberg_spark.arrow.file_fields import FileField, Path, file_fields
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.formats.avro.head import avro_head
 from iceberg_spark.formats.data_file import reading
-from iceberg_spark.formats.file_kind import format_of
 from iceberg_spark.formats.footer_metrics import footer_metrics, single_leaves
 from iceberg_spark.formats.metrics import Metrics
 from iceberg_spark.formats.metrics_modes import MetricsMode
-from iceberg_spark.formats.orc_metrics import columns_by_id, orc_extremes, orc_metrics
+from iceberg_spark.formats.open_file import format_of
 from iceberg_spark.formats.orc_reader import open_orc
-from iceberg_spark.formats.orc_statistics import OrcColumn, orc_columns
+from iceberg_spark.formats.orc_statistics import (
+    OrcColumn,
+    columns_by_id,
+    orc_columns,
+    orc_extremes,
+    orc_metrics,
+)
 from iceberg_spark.formats.parquet_footer import read_footer
 from iceberg_spark.formats.parquet_writer import row_group_offsets
 from iceberg_spark.io.decoding import decoding

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
 
 from iceberg_spark.arrow.transforms import check_transform
-from iceberg_spark.catalog.write_places import check_write_places
+from iceberg_spark.catalog.table_io import check_write_places
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.formats.metrics_modes import metrics_modes
 from iceberg_spark.io.file_io import FileIO
@@ -18,12 +20,50 @@ from iceberg_spark.spec.format_version import WRITTEN_VERSIONS
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.sort import UNSORTED_ORDER_ID
+from iceberg_spark.spec.sort import UNSORTED, UNSORTED_ORDER_ID, SortOrder
 from iceberg_spark.spec.transforms import IdentityTransform, TimeTransform, TruncateTransform
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import check_locations
 from iceberg_spark.write.open_file import data_shape
-from iceberg_spark.write.output import TABLE_OUTPUT, Output
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The spec and the sort order of a write's files by id, None for the table's own.
+
+    Rows that are not `is_arranged` are neither distributed nor sorted.
+    """
+
+    spec_id: int | None = None
+    sort_order_id: int | None = None
+    is_arranged: bool = True
+
+    def spec(self, metadata: TableMetadata) -> PartitionSpec:
+        """Return the spec. Raises InvalidOptionError for an id that the table does not have."""
+        if self.spec_id is None:
+            return metadata.spec
+        return _of_id("output-spec-id", self.spec_id, "partition specs", metadata.partition_specs)
+
+    def sort_order(self, metadata: TableMetadata) -> SortOrder:
+        """Return the sort order. Raises InvalidOptionError for an id that the table lacks."""
+        if self.sort_order_id is None:
+            return metadata.sort_order if self.is_arranged else UNSORTED
+        name = "output-sort-order-id"
+        return _of_id(name, self.sort_order_id, "sort orders", metadata.sort_orders)
+
+
+def _of_id(option: str, number: int, what: str, values: Mapping[int, Value]) -> Value:
+    if number not in values:
+        ids = ", ".join(map(str, sorted(values)))
+        raise InvalidOptionError(f"Option '{option}' is {number}, and the table's {what} are {ids}")
+    return values[number]
+
+
+TABLE_OUTPUT = Output()
+"""The spec and the sort order that the table has."""
+
 
 _KEEPS_ORDER = (IdentityTransform, TruncateTransform, TimeTransform)
 

@@ -5,27 +5,32 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO, TypeAlias, assert_never
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import IcebergError, StorageError, UnsupportedError
 from iceberg_spark.formats.avro.data_writer import AvroFileWriter, avro_layout
-from iceberg_spark.formats.file_writer import FileWriter
+from iceberg_spark.formats.file_writer import FileWriter, WriterProperties
+from iceberg_spark.formats.metrics import Metrics
 from iceberg_spark.formats.metrics_modes import MetricsMode, metrics_modes
 from iceberg_spark.formats.orc_writer import OrcFileWriter, orc_layout
-from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layout
-from iceberg_spark.formats.writer_options import WriterProperties
+from iceberg_spark.formats.parquet_writer import (
+    ParquetFileWriter,
+    parquet_layout,
+    row_group_offsets,
+)
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_json import schema_to_dict
+from iceberg_spark.spec.transforms import IdentityTransform
 from iceberg_spark.write.context import WriteContext
-from iceberg_spark.write.file_entry import file_entry
 
 _Begin: TypeAlias = Callable[[BinaryIO, Callable[[], BinaryIO]], FileWriter]
 
@@ -131,3 +136,57 @@ class OpenFile:
             self._sink.close()
         with suppress(IcebergError):
             self._io.delete(self.path)
+
+
+def file_entry(metrics: Metrics, spec: PartitionSpec, **entry: Any) -> DataFile:
+    """Return a file's manifest entry; `entry` are the members that are not metrics."""
+    file = DataFile(
+        record_count=metrics.record_count,
+        column_sizes=metrics.column_sizes,
+        value_counts=metrics.value_counts,
+        null_value_counts=metrics.null_value_counts,
+        nan_value_counts=metrics.nan_value_counts,
+        lower_bounds=metrics.lower_bounds,
+        upper_bounds=metrics.upper_bounds,
+        **entry,
+    )
+    return _with_partition_counts(file, spec)
+
+
+def _with_partition_counts(file: DataFile, spec: PartitionSpec) -> DataFile:
+    """Give a data file the counts of its identity partition columns where it lacks them.
+
+    They follow from the partition: a file of the partition k=NULL with 10 rows has 10 nulls in k.
+    Metrics mode `none` and files of `k=v` folders have none, and Trino then returns rows of the
+    NULL partition for `k < 'b'`.
+    """
+    if file.content is not DataFileContent.DATA:
+        return file
+    values, nulls = file.value_counts or {}, file.null_value_counts or {}
+    counts = {
+        field.source_id: file.record_count if value is None else 0
+        for field, value in zip(spec.fields, file.partition, strict=True)
+        if isinstance(field.transform, IdentityTransform)
+        and not (field.source_id in values and field.source_id in nulls)
+    }
+    if not counts:
+        return file
+    return replace(
+        file,
+        value_counts={**values, **dict.fromkeys(counts, file.record_count)},
+        null_value_counts={**nulls, **counts},
+    )
+
+
+def parquet_entry(
+    metrics: Metrics, footer: pq.FileMetaData, spec: PartitionSpec, **entry: Any
+) -> DataFile:
+    """Return the entry of a stored Parquet data file, by its footer."""
+    return file_entry(
+        metrics,
+        spec,
+        content=DataFileContent.DATA,
+        file_format=FileFormat.PARQUET,
+        split_offsets=row_group_offsets(footer),
+        **entry,
+    )

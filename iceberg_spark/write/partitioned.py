@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceberg_spark.arrow.arrays import concat
-from iceberg_spark.arrow.floats import identity_bits
+from iceberg_spark.arrow.arrays import concat, identity_bits
 from iceberg_spark.arrow.transforms import apply_transform
 from iceberg_spark.arrow.values import from_array
 from iceberg_spark.errors import InvalidInputError

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from iceberg_spark.arrow.distinct import distinct
+from iceberg_spark.arrow.arrays import distinct
 from iceberg_spark.arrow.row_hashes import Words, key_hashes
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.io import location

@@ -14,7 +14,7 @@ from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import VoidTransform
-from iceberg_spark.write.align_batches import AlignOptions
+from iceberg_spark.write.align_columns import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.delete_files import check_takes_deletes
 from iceberg_spark.write.equality_delete_writer import equality_schema

@@ -11,9 +11,9 @@ from iceberg_spark.catalog import filesystem
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.metadata_file import Codec, encode_metadata
 from iceberg_spark.errors import CommitFailedException
-from iceberg_spark.io import conditional_put, object_store
+from iceberg_spark.io import fsspec_io, object_store
+from iceberg_spark.io.allowed_places import server_of
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.servers import server_of
 from iceberg_spark.manifest.reader import MANIFEST_CACHE
 from iceberg_spark.spec.updates import SetProperties
 from tests.s3_server import Objects, s3_server
@@ -29,7 +29,7 @@ def server() -> Iterator[Objects]:
 def table(server: Objects, monkeypatch: pytest.MonkeyPatch) -> ice.Table:
     """A table of three files, three manifests and four versions."""
     proven = server_of("s3://bucket", server.properties)
-    monkeypatch.setattr(conditional_put, "_proven", {proven})
+    monkeypatch.setattr(fsspec_io, "_proven", {proven})
     made = ice.create_table(f"s3://bucket/{uuid.uuid4().hex}", "id bigint", **server.properties)
     for number in range(3):
         made.append(pa.table({"id": [number]}))

@@ -15,7 +15,7 @@ from iceberg_spark.errors import (
     NamespaceAlreadyExistsError,
     UnsupportedError,
 )
-from iceberg_spark.io import conditional_put
+from iceberg_spark.io import fsspec_io
 from iceberg_spark.io.storage import open_storage
 from tests.servers.azure_server import azure_server
 from tests.servers.faulty_proxy import Fault, FaultyProxy, faulty_proxy
@@ -189,7 +189,7 @@ def test_a_store_that_ignores_the_condition_is_refused_and_nothing_is_left():
 def test_the_condition_is_proved_once_for_a_bucket(
     versitygw: S3Server, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(conditional_put, "_proven", set())
+    monkeypatch.setattr(fsspec_io, "_proven", set())
     with faulty_proxy(versitygw.port) as proxy:
         properties = through(proxy, versitygw)
         for _ in range(2):

@@ -12,7 +12,7 @@ from typing import Any
 from fsspec.implementations.memory import MemoryFile
 
 from iceberg_spark.errors import CommitStateUnknownException, IcebergError
-from iceberg_spark.io.stores import SharedMemoryFiles
+from iceberg_spark.io.fsspec_store import SharedMemoryFiles
 from iceberg_spark.scan.plan_cache import PLAN_CACHE
 from tests.faults.store import Calls, Fault, different_faults
 from tests.faults.verbs import VERBS, State, make, new_state, states

@@ -13,9 +13,8 @@ from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.registry import load_catalog
 from iceberg_spark.catalog.trust import Ruling, Trust, is_this_machine, ruling_of
 from iceberg_spark.errors import IcebergError, InvalidInputError, UnsupportedError
-from iceberg_spark.io.conditional_put import _locked
-from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.io.providers import check_account_host
+from iceberg_spark.io.allowed_places import check_account_host
+from iceberg_spark.io.fsspec_io import FsspecIO, _locked
 from iceberg_spark.io.storage import open_storage
 
 SOURCE = Path(iceberg_spark.__file__).parent

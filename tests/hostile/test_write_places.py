@@ -14,17 +14,15 @@ from iceberg_spark import Table
 from iceberg_spark.arrow.from_arrow import from_arrow
 from iceberg_spark.catalog.metadata_file import Codec, deflated
 from iceberg_spark.catalog.pointer_views import PointerViews
-from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.catalog.table_io import check_write_places, table_io
 from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.catalog.view_file import StoredView, read_view
-from iceberg_spark.catalog.write_places import check_write_places
 from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.io.allowed_places import allowed_places, place_of
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.save.commit_save import commit_save
-from iceberg_spark.save.plan_save import plan_save
-from iceberg_spark.save.save_plan import TablePlace
+from iceberg_spark.save.plan_save import TablePlace, plan_save
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spec.new_table import new_metadata
 from iceberg_spark.spec.schema import Schema

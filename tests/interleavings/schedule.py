@@ -11,10 +11,10 @@ from typing import Any
 
 from fsspec.implementations.memory import MemoryFile
 
-from iceberg_spark.catalog import memory_state
+from iceberg_spark.catalog import memory
 from iceberg_spark.catalog.memory import MemoryCatalog, MemoryNamespaces
 from iceberg_spark.errors import IcebergError
-from iceberg_spark.io.stores import SharedMemoryFiles
+from iceberg_spark.io.fsspec_store import SharedMemoryFiles
 from iceberg_spark.scan.plan_cache import PLAN_CACHE
 
 NAME = "interleavings"
@@ -45,8 +45,8 @@ class Store:
         """Put the catalog and the store back."""
         PLAN_CACHE.clear()
         for key in _own_tables():
-            del memory_state.tables[key]
-        memory_state.tables.update(self.tables)
+            del memory.tables[key]
+        memory.tables.update(self.tables)
         store, files = SharedMemoryFiles.store, SharedMemoryFiles()
         for path in [path for path in store if path.startswith(_PREFIX)]:
             del store[path]
@@ -55,7 +55,7 @@ class Store:
 
 
 def _own_tables() -> dict[tuple[str, str], str]:
-    return {key: path for key, path in memory_state.tables.items() if key[0] == NAME}
+    return {key: path for key, path in memory.tables.items() if key[0] == NAME}
 
 
 @dataclass(slots=True)

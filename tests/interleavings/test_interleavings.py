@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from iceberg_spark.catalog import memory_state
+from iceberg_spark.catalog import memory
 from iceberg_spark.catalog.memory import MemoryCatalog
 from iceberg_spark.catalog.pointer_catalog import Move
 from tests.interleavings.judge import Judge
@@ -61,7 +61,7 @@ def test_the_judge_finds_an_update_that_is_lost(
 
     def move_blindly(self: MemoryCatalog, moves: Sequence[Move]) -> bool:
         there = {(NAME, base.identifier): base.metadata_location for base, _ in moves}
-        memory_state.tables.update(there)
+        memory.tables.update(there)
         return move_all(self, moves)
 
     monkeypatch.setattr(MemoryCatalog, "move_all", move_blindly)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import iceberg_spark as ice
-from iceberg_spark.row_level.limits import CDC
+from iceberg_spark.row_level.cdc_ledger import CDC
 from tests.cdc_model import Change, current, frame, history
 
 KEYS = 4

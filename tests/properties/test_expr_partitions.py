@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.evaluate import evaluate
-from iceberg_spark.expr.project import inclusive, strict
-from iceberg_spark.expr.residual import residual
+from iceberg_spark.expr.project import inclusive, residual, strict
 from iceberg_spark.expr.transform_value import transform_value
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
 from iceberg_spark.spec.transforms import (

@@ -10,8 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iceberg_spark.formats.avro.columns import read_avro_columns
-from iceberg_spark.formats.avro.rows import read_avro_rows
+from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_rows
 from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat, ManifestEntry
 from iceberg_spark.spec.manifest_file import ManifestContent

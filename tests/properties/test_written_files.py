@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.formats.avro.data_writer import AvroFileWriter, avro_layout
+from iceberg_spark.formats.file_writer import WriterProperties
 from iceberg_spark.formats.metrics_modes import metrics_modes
 from iceberg_spark.formats.orc_writer import OrcFileWriter, orc_layout
 from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layout
-from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema
 from tests.properties.test_read_evolution import Ids, fields, value_of

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.read import row_keys
-from iceberg_spark.read.limits import KEYS
+from iceberg_spark.read.row_keys import KEYS
 from iceberg_spark.spark.reading import chosen_keys, filter_by_keys, prune_files
 from tests.spark.settings import settings
 

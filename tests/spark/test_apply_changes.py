@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.row_level.limits import CDC
+from iceberg_spark.row_level.cdc_ledger import CDC
 from iceberg_spark.spark.row_level import apply_changes, cdc_rows
 from tests.cdc_model import Change, current, frame, history
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.row_level.limits import CDC
+from iceberg_spark.row_level.cdc_ledger import CDC
 from iceberg_spark.spark.row_level import apply_changes, cdc_rows
 from tests.feeds.recorded import actual_values, expected_value, feed
 from tests.left_out_model import (

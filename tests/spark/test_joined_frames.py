@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 import iceberg_spark as ice
 from iceberg_spark.read import joined_keys
-from iceberg_spark.read.limits import JoinLimits
+from iceberg_spark.read.row_keys import JoinLimits
 
 DAYS = 400
 

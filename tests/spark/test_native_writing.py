@@ -30,7 +30,7 @@ from iceberg_spark.spark.writing.write_settings import WRITE_SETTINGS, write_set
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.transforms import BucketTransform
 from iceberg_spark.spec.types import LongType
-from iceberg_spark.write.align_batches import AlignOptions
+from iceberg_spark.write.align_columns import AlignOptions
 from iceberg_spark.write.describe_written import NotInFooterError, describer
 from iceberg_spark.write.new_write import write_context
 from tests.oracle import rows as samples

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, IllegalArgumentException
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.catalog import missing_table
+from iceberg_spark.catalog import table_name
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchSnapshotError,
@@ -164,7 +164,7 @@ def test_tables_are_listed_only_for_the_message_of_an_error(
         names.append(identifier)
         return ""
 
-    monkeypatch.setattr(missing_table, "_near_name", counted)
+    monkeypatch.setattr(table_name, "_near_name", counted)
     assert not session._jsparkSession.catalog().tableExists("sc.d.tt")
     assert names == []
     with pytest.raises(NoSuchTableError):

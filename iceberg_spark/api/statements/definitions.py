@@ -14,8 +14,7 @@ from iceberg_spark.api.statements.shown_details import EXTERNAL
 from iceberg_spark.api.statements.table_options import with_options
 from iceberg_spark.api.statements.target import Target, check_new_name, new_target, properties_at
 from iceberg_spark.catalog.catalog import Catalog
-from iceberg_spark.catalog.chosen_location import moved_location
-from iceberg_spark.catalog.created_with import created_with
+from iceberg_spark.catalog.chosen_location import created_with, moved_location
 from iceberg_spark.catalog.table_io import with_chosen_folders
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import CleanupOnFailure, commit, stage
@@ -33,8 +32,7 @@ from iceberg_spark.expr.default_value import with_default
 from iceberg_spark.expr.schema_ddl import schema_from_ddl
 from iceberg_spark.maintenance.drop import drop_table
 from iceberg_spark.save.commit_save import commit_save, not_in_vain
-from iceberg_spark.save.plan_save import align_options, plan_save, save_context
-from iceberg_spark.save.save_plan import TablePlace
+from iceberg_spark.save.plan_save import TablePlace, align_options, plan_save, save_context
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.reading.frame_type import nullable

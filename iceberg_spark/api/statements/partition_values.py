@@ -25,7 +25,7 @@ from iceberg_spark.expr.nodes import (
 from iceberg_spark.spark.adapt.type_text import type_text
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.write.align_batches import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, aligned
 
 _LOCAL = (t.TimestampType, t.TimestampNanoType)
 _ZONED = (t.TimestamptzType, t.TimestamptzNanoType)

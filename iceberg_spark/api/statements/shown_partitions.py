@@ -31,7 +31,7 @@ from iceberg_spark.spec.partition_path import escape, part_path
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import IdentityTransform
 from iceberg_spark.spec.types import NestedField, StringType
-from iceberg_spark.write.align_batches import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, aligned
 
 
 @dataclass(frozen=True, slots=True)

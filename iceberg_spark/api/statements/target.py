@@ -11,9 +11,8 @@ from pyspark.sql import SparkSession
 from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
-from iceberg_spark.catalog.missing_table import missing_table
 from iceberg_spark.catalog.registry import resolve, with_settings
-from iceberg_spark.catalog.table_name import joined_name
+from iceberg_spark.catalog.table_name import joined_name, missing_table
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,

@@ -13,7 +13,7 @@ from iceberg_spark.catalog.aws.namespaces import (
     split,
 )
 from iceberg_spark.catalog.catalog import LoadedTable, one_table_only
-from iceberg_spark.catalog.hive.hive_types import hive_type
+from iceberg_spark.catalog.hive.hive_table import hive_type
 from iceberg_spark.catalog.pointer_catalog import Move
 from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import (

@@ -8,13 +8,39 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.catalog.hive.hive_types import hive_type
 from iceberg_spark.catalog.hive.metastore import hive
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_json import spec_to_dict
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_json import schema_to_dict
 from iceberg_spark.spec.sort_json import order_to_dict
+from iceberg_spark.spec.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UnknownType,
+    UUIDType,
+    VariantType,
+)
 
 METADATA_LOCATION = "metadata_location"
 CURRENT_SCHEMA = "current-schema"
@@ -184,3 +210,41 @@ def storage(schema: Schema, folder: str, for_hive: bool, catalog: Mapping[str, s
         sortCols=[],
         parameters={},
     )
+
+
+def hive_type(kind: IcebergType, zoned: str = "timestamp") -> str:
+    """Return Hive's name of a type; `zoned` is the type of timestamps with zone, new in Hive 3."""
+    match kind:
+        case BooleanType() | FloatType() | DoubleType() | DateType() | DecimalType():
+            return str(kind).replace(" ", "")
+        case IntegerType():
+            return "int"
+        case LongType():
+            return "bigint"
+        case StringType() | TimeType() | UUIDType():
+            return "string"
+        case TimestamptzType() | TimestamptzNanoType():
+            return zoned
+        case TimestampType() | TimestampNanoType():
+            return "timestamp"
+        case BinaryType() | FixedType() | GeometryType() | GeographyType():
+            return "binary"
+        case UnknownType() | VariantType():
+            return "unknown"
+        case StructType() | ListType() | MapType():
+            return _nested(kind, zoned)
+
+
+def _nested(kind: StructType | ListType | MapType, zoned: str) -> str:
+    match kind:
+        case StructType(fields):
+            return f"struct<{','.join(_member(field, zoned) for field in fields)}>"
+        case ListType():
+            return f"array<{hive_type(kind.element_type, zoned)}>"
+        case MapType():
+            key, value = hive_type(kind.key_type, zoned), hive_type(kind.value_type, zoned)
+            return f"map<{key},{value}>"
+
+
+def _member(field: NestedField, zoned: str) -> str:
+    return f"{field.name}:{hive_type(field.field_type, zoned)}"

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from iceberg_spark.errors import IcebergError, InvalidInputError, UnsupportedError
-from iceberg_spark.io.inflate import BROKEN, GZIP, inflated
+from iceberg_spark.io.decoding import BROKEN, GZIP, inflated
 from iceberg_spark.io.limits import DEFAULT_LIMITS
 from iceberg_spark.lazy import LazyModule
 

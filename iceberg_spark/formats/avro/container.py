@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
-from iceberg_spark.io.inflate import BROKEN, RAW_DEFLATE, inflated, unsnapped, unzstd
+from iceberg_spark.io.decoding import BROKEN, RAW_DEFLATE, inflated, unsnapped, unzstd
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits
 
 MAGIC = b"Obj\x01"

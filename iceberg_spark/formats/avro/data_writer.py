@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from iceberg_spark.formats.avro.schema import avro_record
 from iceberg_spark.formats.avro.writer import write_avro
-from iceberg_spark.formats.file_writer import WrittenFile
+from iceberg_spark.formats.file_writer import WriterProperties, WrittenFile
 from iceberg_spark.formats.metrics import Metrics
-from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.spec.schema import Schema
 
 _SYNC_BYTES = 16

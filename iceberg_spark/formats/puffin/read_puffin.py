@@ -9,9 +9,8 @@ from typing import Any, BinaryIO
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.formats.limits import PUFFIN
 from iceberg_spark.formats.puffin.blobs import LZ4, MAGIC, ZSTD, BlobMetadata, PuffinFile
-from iceberg_spark.io.decoding import decoding
+from iceberg_spark.io.decoding import BROKEN, decoding, unlz4, unzstd
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.inflate import BROKEN, unlz4, unzstd
 from iceberg_spark.io.limits import Limits, limits_of
 
 _END = 4 + 4 + len(MAGIC)  # size of the payload, flags, magic

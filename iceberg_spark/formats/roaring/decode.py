@@ -17,7 +17,7 @@ from iceberg_spark.arrow.position_set import (
     bit_counts,
 )
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.roaring.form import (
+from iceberg_spark.formats.roaring.encode import (
     KEY_SHIFT,
     MOST_NUMBERS,
     OFFSETS_FROM,

@@ -8,15 +8,6 @@ from typing import Any
 import numpy as np
 
 from iceberg_spark.arrow.position_set import Positions, PositionSet, Words, bit_counts
-from iceberg_spark.formats.roaring.form import (
-    KEY_SHIFT,
-    MOST_NUMBERS,
-    OFFSETS_FROM,
-    PLAIN,
-    POSITIONS,
-    WITH_RUNS,
-    WORDS,
-)
 
 
 def to_roaring(positions: PositionSet) -> bytes:
@@ -149,3 +140,17 @@ def _header(chunks: Positions, counts: Positions, as_runs: Any, sizes: Positions
         head = PLAIN.to_bytes(4, "little") + number.to_bytes(4, "little") + described
     offsets = len(head) + 4 * number + np.cumsum(sizes) - sizes
     return head + offsets.astype("<u4").tobytes()
+
+
+PLAIN, WITH_RUNS = 12346, 12347
+"""How a bitmap begins: without containers of runs, or with some."""
+WORDS = 1024
+"""Words of a container, 64 positions each."""
+POSITIONS = 1 << 16
+"""Positions that a container may have."""
+MOST_NUMBERS = 4096
+"""Positions up to which a container is numbers, if it isn't runs; above it is words."""
+OFFSETS_FROM = 4
+"""Number of containers from which a bitmap with runs has offsets."""
+KEY_SHIFT = 26
+"""2**26 words have the same upper half."""

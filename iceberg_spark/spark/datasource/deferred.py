@@ -21,8 +21,8 @@ __getattr__ = LazyNames(
         ),
         LazyModule("iceberg_spark.read.changes_table"): ("ChangesTable", "changes_table"),
         LazyModule("iceberg_spark.save.plan_save"): ("plan_save", "plan_upsert"),
-        LazyModule("iceberg_spark.save.save_plan"): ("TablePlace",),
-        LazyModule("iceberg_spark.save.stream_options"): ("written_stream_options",),
+        LazyModule("iceberg_spark.save.plan_save"): ("TablePlace",),
+        LazyModule("iceberg_spark.save.write_options"): ("written_stream_options",),
         LazyModule("iceberg_spark.save.write_options"): ("check_is_written", "write_options"),
         LazyModule("iceberg_spark.scan.change_bounds"): (
             "CHANGE_TIMES",

@@ -7,12 +7,12 @@ from iceberg_spark.inspect.pinned_inspection import PinnedInspection as PinnedIn
 from iceberg_spark.inspect.pinned_inspection import pin_inspection as pin_inspection
 from iceberg_spark.read.changes_table import ChangesTable as ChangesTable
 from iceberg_spark.read.changes_table import changes_table as changes_table
+from iceberg_spark.save.plan_save import TablePlace as TablePlace
 from iceberg_spark.save.plan_save import plan_save as plan_save
 from iceberg_spark.save.plan_save import plan_upsert as plan_upsert
-from iceberg_spark.save.save_plan import TablePlace as TablePlace
-from iceberg_spark.save.stream_options import written_stream_options as written_stream_options
 from iceberg_spark.save.write_options import check_is_written as check_is_written
 from iceberg_spark.save.write_options import write_options as write_options
+from iceberg_spark.save.write_options import written_stream_options as written_stream_options
 from iceberg_spark.scan.change_bounds import CHANGE_TIMES as CHANGE_TIMES
 from iceberg_spark.scan.change_bounds import bounds_of as bounds_of
 from iceberg_spark.scan.change_bounds import is_changes as is_changes

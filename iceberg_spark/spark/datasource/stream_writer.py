@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from iceberg_spark.commits.commit import CleanupOnFailure
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.save.commit_save import commit_save, commit_upsert, take_back
-from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
+from iceberg_spark.save.plan_save import SavePlan, TablePlace, UpsertPlan
 from iceberg_spark.spark.datasource.messages import ChangesWritten, FilesWritten
 from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter, joined
 from iceberg_spark.spark.datasource.writer import BatchWriter

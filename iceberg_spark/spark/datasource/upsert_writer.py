@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from iceberg_spark.commits.commit import CleanupOnFailure
 from iceberg_spark.save.commit_save import commit_upsert
-from iceberg_spark.save.save_plan import TablePlace, UpsertPlan
+from iceberg_spark.save.plan_save import TablePlace, UpsertPlan
 from iceberg_spark.spark.datasource.messages import ChangesWritten
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id

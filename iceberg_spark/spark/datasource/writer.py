@@ -9,11 +9,11 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from iceberg_spark.save.commit_save import commit_save, take_back
-from iceberg_spark.save.save_plan import SavePlan, TablePlace
+from iceberg_spark.save.plan_save import SavePlan, TablePlace
 from iceberg_spark.spark.datasource.messages import FilesWritten
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id, was_tried_before
-from iceberg_spark.write.align_batches import aligned
+from iceberg_spark.write.align_columns import aligned
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
 

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.arrow.file_fields import ids_of
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.servers import stored_at
 from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.read.projected_rows import projected_rows

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.distinct import distinct
+from iceberg_spark.arrow.arrays import distinct
 from iceberg_spark.expr.stats import NULL_COUNT, column
 from iceberg_spark.manifest.entries import is_vector
 from iceberg_spark.read.equality_deletes import groups_by_keys

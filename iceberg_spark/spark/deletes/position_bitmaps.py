@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.servers import stored_at
 from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.scan.task import FileScanTask

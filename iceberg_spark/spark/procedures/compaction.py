@@ -26,7 +26,7 @@ from iceberg_spark.spark.session.task import speculates, task_id, was_tried_befo
 from iceberg_spark.spark.writing.placement import Placement
 from iceberg_spark.spark.writing.write_files import write_frame
 from iceberg_spark.spec.sort import UNSORTED
-from iceberg_spark.write.align_batches import AlignOptions
+from iceberg_spark.write.align_columns import AlignOptions
 from iceberg_spark.write.uncommitted_files import (
     remove_aborted,
     remove_other_attempts,

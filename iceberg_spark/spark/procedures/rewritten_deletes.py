@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.limits import REWRITING
 from iceberg_spark.maintenance.rewritten_deletes import DeleteWork, Runner
-from iceberg_spark.read.older_deletes import NewDeletes
+from iceberg_spark.read.position_deletes import NewDeletes
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.jobs import job_results
 from iceberg_spark.spark.session.task import task_id

@@ -16,12 +16,12 @@ from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.maintenance.reachable import (
     KEY,
     MANIFESTS,
+    FindFiles,
     Manifests,
     live_files,
     unreachable_files,
     with_keys,
 )
-from iceberg_spark.maintenance.unreachable import FindFiles
 from iceberg_spark.manifest.reader import FILES
 from iceberg_spark.spark.adapt.jobs import job_rows
 from iceberg_spark.spark.session.active_session import active_session

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import LongType
 
 from iceberg_spark.maintenance.rewrite_options import RewriteOptions
-from iceberg_spark.maintenance.z_order import BitChunk, bit_chunks, float_words, width_of
+from iceberg_spark.maintenance.row_order import BitChunk, bit_chunks, float_words, width_of
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.writing.distribution import SourceOf
 from iceberg_spark.spark.writing.placement import KeysOf

@@ -11,8 +11,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from math import prod
 
-from iceberg_spark.read.limits import KEYS
-from iceberg_spark.read.row_keys import Needed, RowKeys, is_readable, leaves_out_rows, read_keys
+from iceberg_spark.read.row_keys import (
+    KEYS,
+    Needed,
+    RowKeys,
+    is_readable,
+    leaves_out_rows,
+    read_keys,
+)
 from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable
 from iceberg_spark.spark.reading.pushed_texts import pushed_texts
 

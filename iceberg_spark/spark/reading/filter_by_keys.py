@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iceberg_spark.read.limits import KEYS
-from iceberg_spark.read.row_keys import RowKeys, whole_numbers
+from iceberg_spark.read.row_keys import KEYS, RowKeys, whole_numbers
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.catalyst.key_filters import (
     BloomSize,

@@ -17,8 +17,8 @@ from iceberg_spark.errors import CorruptFileError, IcebergError, NoSuchFileError
 from iceberg_spark.formats.data_file import check_counts
 from iceberg_spark.formats.parquet_head import FooterHead, read_footer_head
 from iceberg_spark.io import location
+from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.servers import stored_at
 from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from iceberg_spark.read.joined_keys import can_prune, is_large, is_small
-from iceberg_spark.read.kept_joins import joined_plan
+from iceberg_spark.read.joined_keys import can_prune, is_large, is_small, joined_plan
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.catalyst.key_filters import OptimizedPlan
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.parquet_head import FooterHead
+from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.servers import stored_at
 from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs

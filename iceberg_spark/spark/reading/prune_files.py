@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import IcebergError
-from iceberg_spark.read.limits import KEYS
+from iceberg_spark.read.row_keys import KEYS
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.catalyst.file_pruning import (
     PrunedRelation,

@@ -17,12 +17,10 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.nodes import And, Comparison, Op, Reference, Unbound
 from iceberg_spark.row_level.apply_changes import CdcChange, known_columns, with_truncation
 from iceberg_spark.row_level.cdc_events import SEQUENCE
-from iceberg_spark.row_level.cdc_ledger import Ledger
+from iceberg_spark.row_level.cdc_ledger import CDC, Ledger, LedgerChange, write_notes
 from iceberg_spark.row_level.cdc_notes import COLUMN, KIND, LIVE, NOTED_AT, TRUNCATED
 from iceberg_spark.row_level.cdc_plan import END_AT, CdcPlan
 from iceberg_spark.row_level.key_ranges import ranges_of
-from iceberg_spark.row_level.ledger_writes import LedgerChange, write_notes
-from iceberg_spark.row_level.limits import CDC
 from iceberg_spark.row_level.position_deletes import DeletesWriter
 from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange, RowChange, RowVerb
 from iceberg_spark.row_level.target_files import (
@@ -64,8 +62,8 @@ from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import ROW_ID
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField
-from iceberg_spark.write.align_batches import AlignOptions, aligned
-from iceberg_spark.write.cdc_placeholders import UNAVAILABLE
+from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.cdc_messages import UNAVAILABLE
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import lineage_names
 

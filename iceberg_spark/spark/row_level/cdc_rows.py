@@ -21,12 +21,12 @@ from iceberg_spark.row_level.cdc_events import (
     has_left_out,
     sequences,
 )
+from iceberg_spark.row_level.cdc_ledger import CDC
 from iceberg_spark.row_level.cdc_plan import CdcPlan
-from iceberg_spark.row_level.limits import CDC
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.target_rows import column
 from iceberg_spark.spark.session.expressions import expression
-from iceberg_spark.write.cdc_placeholders import UNAVAILABLE
+from iceberg_spark.write.cdc_messages import UNAVAILABLE
 
 
 def cdc_rows(

@@ -34,7 +34,7 @@ from iceberg_spark.spec.types import (
     NestedField,
     StringType,
 )
-from iceberg_spark.write.align_batches import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, aligned
 
 CHANGE, STORED, NOTED = 0, 1, 2
 """The kind of an input row."""

@@ -24,7 +24,7 @@ from iceberg_spark.spec.properties import (
     text_property,
 )
 from iceberg_spark.spec.reserved import LINEAGE_NAMES, ROW_ID
-from iceberg_spark.write.align_batches import AlignOptions
+from iceberg_spark.write.align_columns import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import keeping_lineage
 

@@ -16,8 +16,7 @@ from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.session.compat import expected_arrow_schema
 from iceberg_spark.spark.session.in_worker import in_worker
-from iceberg_spark.write.cdc_envelopes import Unwrapping, needed, unwrap_all
-from iceberg_spark.write.cdc_new_columns import new_fields
+from iceberg_spark.write.cdc_envelopes import Unwrapping, needed, new_fields, unwrap_all
 from iceberg_spark.write.limits import MESSAGES
 
 

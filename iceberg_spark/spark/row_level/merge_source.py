@@ -14,9 +14,8 @@ from pyspark.sql import functions as sf
 from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.expr.equality import Equality
 from iceberg_spark.expr.nodes import And, Unbound
-from iceberg_spark.expr.parse_condition import equalities
+from iceberg_spark.expr.parse_condition import Equality, equalities
 from iceberg_spark.row_level.key_ranges import compares, key_range, range_type
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.adapt.arrow_rows import frame_of

@@ -23,7 +23,7 @@ from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
 from iceberg_spark.errors import (
     MergeCardinalityError,
 )
-from iceberg_spark.read.older_deletes import NewDeletes
+from iceberg_spark.read.position_deletes import NewDeletes
 from iceberg_spark.row_level.position_deletes import DeletesWriter, deletes_context
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names

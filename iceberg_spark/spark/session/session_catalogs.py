@@ -8,8 +8,13 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.config import configured_names
-from iceberg_spark.catalog.local_default import LOCAL_CATALOG
-from iceberg_spark.catalog.registry import is_defined, is_kind_of_ours, load_catalog, overlaid
+from iceberg_spark.catalog.registry import (
+    LOCAL_CATALOG,
+    is_defined,
+    is_kind_of_ours,
+    load_catalog,
+    overlaid,
+)
 from iceberg_spark.spark.session.prefixed_settings import prefixed_names, prefixed_settings
 from iceberg_spark.spark.session.session_cache import cached, setting
 

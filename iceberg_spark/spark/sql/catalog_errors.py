@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from iceberg_spark.catalog.missing_table import missing_table
+from iceberg_spark.catalog.table_name import missing_table
 from iceberg_spark.errors import IcebergError, NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.spark.catalyst.spark_catalog import original_error
 from iceberg_spark.spark.sql.current_namespace import is_iceberg_table, whole_name

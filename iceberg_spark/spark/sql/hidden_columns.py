@@ -20,8 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.expr.grammar import grammar
-from iceberg_spark.expr.tokens import tokenize
+from iceberg_spark.expr.grammar import grammar, tokenize
 from iceberg_spark.spark.sql.pushdown import QueryTree, is_semi, select_of
 from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
 from iceberg_spark.spark.sql.text_edits import Edit

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.expr.grammar import grammar
-from iceberg_spark.expr.tokens import tokenize
+from iceberg_spark.expr.grammar import grammar, tokenize
 from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 from iceberg_spark.spark.sql.statements.properties import read_properties
 

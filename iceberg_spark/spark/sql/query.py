@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, view_if_there
-from iceberg_spark.catalog.missing_table import missing_table
 from iceberg_spark.catalog.pinned import split_name
-from iceberg_spark.catalog.table_name import joined_name
+from iceberg_spark.catalog.table_name import joined_name, missing_table
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,

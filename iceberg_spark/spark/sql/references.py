@@ -14,8 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.expr.grammar import VERSION_END, grammar
-from iceberg_spark.expr.tokens import tokenize
+from iceberg_spark.expr.grammar import VERSION_END, grammar, tokenize
 from iceberg_spark.spark.sql.options_clauses import (
     OptionsClause,
     clause_behind,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 from sqlglot.tokenizer_core import Token, TokenType
 
-from iceberg_spark.catalog.local_default import LOCAL_CATALOG
+from iceberg_spark.catalog.registry import LOCAL_CATALOG
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.catalyst.spark_catalog import (

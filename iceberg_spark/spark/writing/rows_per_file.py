@@ -9,13 +9,13 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from iceberg_spark.formats.file_writer import WriterProperties
 from iceberg_spark.formats.metrics_modes import NONE
 from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layout
-from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.spark.catalyst.classic_frame import estimated_bytes, optimized_plan
 from iceberg_spark.spark.writing.limits import SIZES
 from iceberg_spark.spec import types as t
-from iceberg_spark.write.align_batches import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, aligned
 from iceberg_spark.write.context import WriteContext
 
 _CHEAP = frozenset(("Project", "Relation", "LogicalRelation", "LocalRelation", "Range", "Union"))

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
+from iceberg_spark.formats.file_writer import WriterProperties
 from iceberg_spark.formats.parquet_writer import parquet_options
-from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.io import location
 from iceberg_spark.spec import properties as names
 from iceberg_spark.spec.properties import prefixed

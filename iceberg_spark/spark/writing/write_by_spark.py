@@ -26,7 +26,7 @@ from iceberg_spark.spark.writing.write_settings import write_settings
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.write.align_batches import AlignOptions
+from iceberg_spark.write.align_columns import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.describe_written import NotInFooterError, describer
 from iceberg_spark.write.locations import data_folder

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
+from iceberg_spark.formats.file_writer import WriterProperties
 from iceberg_spark.formats.parquet_writer import parquet_options
-from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.io import location
 from iceberg_spark.spark.session.engine import Engine
 from iceberg_spark.spec.data_file import FileFormat

@@ -37,7 +37,7 @@ from iceberg_spark.spark.writing.write_engine import write_engine
 from iceberg_spark.spark.writing.write_settings import held_settings
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.write.align_batches import AlignOptions, aligned, check_columns
+from iceberg_spark.write.align_columns import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts

@@ -16,8 +16,7 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.api.schema_input import as_schema
 from iceberg_spark.errors import IcebergError, InvalidOptionError
-from iceberg_spark.save.creation import check_creation_options
-from iceberg_spark.save.plan_save import plan_upsert
+from iceberg_spark.save.plan_save import check_creation_options, plan_upsert
 from iceberg_spark.save.write_options import write_options
 from iceberg_spark.spec import properties
 from iceberg_spark.spec.properties import property_warnings

@@ -20,8 +20,8 @@ from iceberg_spark.errors import (
     ValidationException,
 )
 from iceberg_spark.formats.puffin.read_puffin import read_blob, read_footer
+from iceberg_spark.inspect.metadata_lists import statistics_files
 from iceberg_spark.inspect.partition_statistics import statistics_schema
-from iceberg_spark.inspect.statistics_files import statistics_files
 from iceberg_spark.maintenance import table_statistics
 from tests.unit.api.tables import make, rows
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iceberg_spark.arrow.distinct import distinct
+from iceberg_spark.arrow.arrays import distinct
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint64])

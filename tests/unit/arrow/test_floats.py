@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iceberg_spark.arrow.floats import comparison_order, extremes, identity_bits, total_order
+from iceberg_spark.arrow.arrays import comparison_order, extremes, identity_bits, total_order
 from iceberg_spark.spec import values as canonical
 
 OTHER_NAN = np.array([0xFFF8000000000001], np.uint64).view(np.float64)[0].item()

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from iceberg_spark.arrow.packed_keys import Key, packed_places
+from iceberg_spark.write.sorted_files import Key, packed_places
 
 LOW, HIGH = -(2**63), 2**63 - 1
 MOMENT = datetime(2024, 2, 29, tzinfo=UTC)

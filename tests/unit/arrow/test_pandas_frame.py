@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from iceberg_spark.arrow.pandas_frame import pandas_frame
+from iceberg_spark.arrow.public_types import pandas_frame
 
 UUID = uuid.UUID(int=7)
 FIXED = pa.binary(16)

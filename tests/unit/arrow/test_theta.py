@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from iceberg_spark.arrow.theta import NOMINAL, NOTHING, ThetaSketch, hashes_of
-from iceberg_spark.arrow.value_bytes import value_bytes
+from iceberg_spark.maintenance.column_sketches import value_bytes
 
 
 def sketch(values: pa.Array) -> ThetaSketch:

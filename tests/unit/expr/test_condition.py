@@ -3,8 +3,7 @@
 import pytest
 
 from iceberg_spark.expr.build import as_unbound
-from iceberg_spark.expr.equality import Equality
-from iceberg_spark.expr.parse_condition import conjuncts, equalities
+from iceberg_spark.expr.parse_condition import Equality, conjuncts, equalities
 
 
 @pytest.mark.parametrize(

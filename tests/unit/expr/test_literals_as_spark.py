@@ -7,14 +7,12 @@ import pytest
 from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import as_unbound, col
-from iceberg_spark.expr.decimal_literals import plain
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
+from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral, plain
 from iceberg_spark.expr.nodes import Comparison
 from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.expr.parse_condition import conjuncts
-from iceberg_spark.expr.quote_references import quote_references
-from iceberg_spark.expr.to_text import to_text
+from iceberg_spark.expr.to_text import quote_references, to_text
 from tests.builders import field, schema, struct
 
 TABLE = schema(

@@ -5,8 +5,7 @@ from decimal import Decimal
 import pytest
 
 from iceberg_spark.errors import InvalidExpressionError
-from iceberg_spark.expr.decimal_literals import plain
-from iceberg_spark.expr.literals import DateLiteral, TimeLiteral, TimestampLiteral
+from iceberg_spark.expr.literals import DateLiteral, TimeLiteral, TimestampLiteral, plain
 from iceberg_spark.expr.nodes import (
     And,
     Comparison,

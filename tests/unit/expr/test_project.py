@@ -7,8 +7,7 @@ import pytest
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import BoundReference
 from iceberg_spark.expr.parse import parse_predicate
-from iceberg_spark.expr.project import inclusive, strict
-from iceberg_spark.expr.residual import residual, residual_of
+from iceberg_spark.expr.project import inclusive, residual, residual_of, strict
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.expr.transform_value import transform_value
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec

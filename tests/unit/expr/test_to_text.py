@@ -8,7 +8,7 @@ import pytest
 
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound, col
-from iceberg_spark.expr.decimal_literals import plain
+from iceberg_spark.expr.literals import plain
 from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.expr.to_text import to_text
 from tests.builders import field as make_field

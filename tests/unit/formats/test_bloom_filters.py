@@ -7,10 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from iceberg_spark.errors import InvalidOptionError
-from iceberg_spark.formats.bloom_filters import bloom_filters, values_held
+from iceberg_spark.formats.file_writer import WriterProperties
 from iceberg_spark.formats.metrics_modes import metrics_modes
-from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layout
-from iceberg_spark.formats.writer_options import WriterProperties
+from iceberg_spark.formats.parquet_writer import (
+    ParquetFileWriter,
+    bloom_filters,
+    parquet_layout,
+    values_held,
+)
 from tests.builders import schema
 
 ON = "write.parquet.bloom-filter-enabled.column."

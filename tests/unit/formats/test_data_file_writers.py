@@ -18,7 +18,7 @@ import pytest
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.formats.avro.data_writer import AvroFileWriter, avro_layout
-from iceberg_spark.formats.file_writer import WrittenFile
+from iceberg_spark.formats.file_writer import WriterProperties, WrittenFile
 from iceberg_spark.formats.metrics_modes import metrics_modes
 from iceberg_spark.formats.orc_tail import stripes
 from iceberg_spark.formats.orc_writer import OrcFileWriter, orc_layout
@@ -28,7 +28,6 @@ from iceberg_spark.formats.parquet_writer import (
     parquet_layout,
     parquet_options,
 )
-from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     BinaryType,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.formats.metrics import Metrics, MetricsCollector
+from iceberg_spark.formats.metrics import Metrics, MetricsCollector, lower_bound, upper_bound
 from iceberg_spark.formats.metrics_modes import (
     COUNTS,
     FULL,
@@ -23,7 +23,6 @@ from iceberg_spark.formats.metrics_modes import (
     MetricsMode,
     metrics_modes,
 )
-from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (

@@ -11,8 +11,7 @@ import pytest
 from iceberg_spark.arrow.file_fields import file_fields
 from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.open_file import open_data_file
-from iceberg_spark.formats.orc_integers import unsigned_integers
-from iceberg_spark.formats.orc_timestamps import timestamp_reader
+from iceberg_spark.formats.orc_timestamps import timestamp_reader, unsigned_integers
 from iceberg_spark.spec.data_file import FileFormat
 from tests.builders import field, schema
 from tests.unit.formats.reading import IO, read_file

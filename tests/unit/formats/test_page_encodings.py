@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from iceberg_spark.formats.page_encodings import rare_encodings
+from iceberg_spark.formats.parquet_head import rare_encodings
 from iceberg_spark.formats.thrift_compact import read_struct
 
 ROWS = pa.table({"id": pa.array(range(100), pa.int64()), "x": pa.array([0.5] * 100)})

@@ -14,7 +14,7 @@ from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.formats.data_file import ReadRequest
 from iceberg_spark.formats.open_file import open_data_file
-from iceberg_spark.formats.parquet_stats import may_match_groups
+from iceberg_spark.formats.parquet_reader import may_match_groups
 from iceberg_spark.spec.data_file import FileFormat
 from tests.builders import field, list_of, map_of, schema, struct
 from tests.unit.formats.reading import DATA, IO, batches, read_file, spans

@@ -15,7 +15,7 @@ from iceberg_spark.errors import (
     StoragePermissionError,
     UnsupportedError,
 )
-from iceberg_spark.io import conditional_put, stores
+from iceberg_spark.io import fsspec_io, fsspec_store
 from iceberg_spark.io.fsspec_io import FsspecIO
 
 
@@ -39,7 +39,7 @@ def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(
     for name in ("t/a/b/1", "t/a/2", "t/3"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
-    monkeypatch.setattr(stores.fsspec, "get_filesystem_class", lambda _: Remote)
+    monkeypatch.setattr(fsspec_store.fsspec, "get_filesystem_class", lambda _: Remote)
     remote, root = FsspecIO({"io.timeout-s": "0.2"}), f"smb://{tmp_path}/t"
     assert {info.path.removeprefix(root) for info in remote.list(root)} == {"/a/b/1", "/a/2", "/3"}
     assert list(remote.list(f"{root}/3")) == []
@@ -86,8 +86,8 @@ class ObjectStore(MemoryFileSystem):
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> type[ObjectStore]:
     kind = type("Store", (ObjectStore,), {"store": {}, "pseudo_dirs": [""], "failures": []})
-    monkeypatch.setattr(stores.fsspec, "get_filesystem_class", lambda _: kind)
-    monkeypatch.setattr(conditional_put, "_proven", set())
+    monkeypatch.setattr(fsspec_store.fsspec, "get_filesystem_class", lambda _: kind)
+    monkeypatch.setattr(fsspec_io, "_proven", set())
     return kind
 
 
@@ -205,11 +205,11 @@ def test_a_lock_lets_a_store_without_conditional_put_commit(
 def test_a_server_is_proved_by_itself(where: str, properties: dict[str, str]):
     """Another store's bucket of the same name, another server, and another client's request."""
     given = {**FSSPEC, "s3.endpoint": "http://one"}
-    proved = conditional_put.server_of("s3://b/k", given)
-    assert conditional_put.server_of(where, {**given, **properties}) != proved
+    proved = fsspec_io.server_of("s3://b/k", given)
+    assert fsspec_io.server_of(where, {**given, **properties}) != proved
 
 
 def test_an_endpoint_of_the_environment_is_proved_by_itself(monkeypatch: pytest.MonkeyPatch):
-    proved = conditional_put.server_of("s3://b/k", {})
+    proved = fsspec_io.server_of("s3://b/k", {})
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://other")
-    assert conditional_put.server_of("s3://b/k", {}) != proved
+    assert fsspec_io.server_of("s3://b/k", {}) != proved

@@ -17,7 +17,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.io import foreign_errors, object_clients
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.io.stores import SharedMemoryFiles
+from iceberg_spark.io.fsspec_store import SharedMemoryFiles
 
 IO = FsspecIO()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iceberg_spark.errors import InvalidInputError, InvalidOptionError, UnsupportedError
-from iceberg_spark.io import forked, object_clients
+from iceberg_spark.io import object_clients, object_files
 from iceberg_spark.io.object_clients import object_store
 
 
@@ -159,7 +159,7 @@ def test_clients_are_kept_by_bucket_and_properties():
 
 
 def test_a_child_of_a_process_that_used_a_client_is_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(forked, "_first", [os.getpid() + 1])
+    monkeypatch.setattr(object_files, "_first", [os.getpid() + 1])
     with pytest.raises(UnsupportedError, match="spawn"):
         object_store("s3://b/k", KEYS, 8.0)
 

@@ -9,7 +9,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.errors import StorageError, StoragePermissionError, UnsupportedError
-from iceberg_spark.io import forked, stores
+from iceberg_spark.io import fsspec_store, object_files
 from iceberg_spark.io.fsspec_io import FsspecIO
 from tests.s3_server import Objects, s3_server
 
@@ -99,7 +99,7 @@ def test_without_fsspecs_driver_a_name_that_obstore_refuses_is_said(
     def missing(_: str) -> None:
         raise ImportError("Install s3fs to access S3")
 
-    monkeypatch.setattr(stores.fsspec, "get_filesystem_class", missing)
+    monkeypatch.setattr(fsspec_store.fsspec, "get_filesystem_class", missing)
     objects.stored["bucket/a/b//c"] = b""
     with pytest.raises(UnsupportedError, match=r"a/b//c.*Install s3fs.*remove that object"):
         list(io.list("s3://bucket/a"))
@@ -130,7 +130,7 @@ def test_files_that_are_open_are_refused_in_a_forked_child(
     read, written = io.open("s3://bucket/k"), io.create("s3://bucket/new")
     objects.requests.clear()
     with monkeypatch.context() as child:
-        child.setattr(forked, "_first", [os.getpid() + 1])
+        child.setattr(object_files, "_first", [os.getpid() + 1])
         for work in (lambda: read.read(10), lambda: written.write(b"1"), written.close):
             with pytest.raises(UnsupportedError, match="spawn"):
                 work()

@@ -6,9 +6,9 @@ from contextlib import nullcontext
 
 import pytest
 
-from iceberg_spark.io import range_file
+from iceberg_spark.io import object_files
 from iceberg_spark.io.limits import RangeLimits
-from iceberg_spark.io.range_file import Part, RangeFile
+from iceberg_spark.io.object_files import Part, RangeFile
 
 SMALL = RangeLimits(tail_bytes=100, least_bytes=50, part_bytes=300)
 
@@ -30,7 +30,7 @@ class Noted:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(range_file, "RANGES", SMALL)
+    monkeypatch.setattr(object_files, "RANGES", SMALL)
 
 
 def test_any_reads_give_the_bytes_of_a_whole_file():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from iceberg_spark.io.real_paths import RealPaths
+from iceberg_spark.io.places import RealPaths
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from iceberg_spark.errors import (
     StoragePermissionError,
     UnsupportedError,
 )
-from iceberg_spark.io import conditional_put
+from iceberg_spark.io import fsspec_io
+from iceberg_spark.io.allowed_places import server_of
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.io.servers import server_of
 from tests.s3_server import Answer, Objects, s3_server
 
 
@@ -32,7 +32,7 @@ def objects(
 ) -> Objects:
     server.client = request.param
     proven = server_of("s3://bucket", server.properties)
-    monkeypatch.setattr(conditional_put, "_proven", {proven})
+    monkeypatch.setattr(fsspec_io, "_proven", {proven})
     monkeypatch.setattr(new_version, "_PAUSES_S", (0.0, 0.0, 0.0))
     server.stored.clear()
     server.answers.clear()

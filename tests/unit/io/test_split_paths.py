@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from iceberg_spark.io.split_paths import split_paths
+from iceberg_spark.io.places import split_paths
 
 LOCATIONS = ["s3://b/w/t/data/a.parquet", "/a", "/a/b/", "//", "/x/\n/é.avro", "/x/a\nb"]
 

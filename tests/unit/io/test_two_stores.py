@@ -8,7 +8,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.errors import NoSuchFileError
-from iceberg_spark.io.servers import stored_at
+from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spark.deletes.position_bitmaps import position_words
 from iceberg_spark.spark.reading.footers import footers

@@ -11,7 +11,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.commits.commit import commit
-from iceberg_spark.engines import compact_table
+from iceberg_spark.engines import maintenance
 from iceberg_spark.errors import CommitFailedException, IcebergError, ValidationException
 from iceberg_spark.maintenance.compact import Compaction
 from iceberg_spark.maintenance.compaction import (
@@ -20,7 +20,7 @@ from iceberg_spark.maintenance.compaction import (
     WrittenGroup,
     run_here,
 )
-from iceberg_spark.maintenance.dangling_deletes import plan_removal
+from iceberg_spark.maintenance.rewritten_deletes import plan_removal
 from tests.unit.api.tables import data_files, make, rows
 from tests.unit.maintenance.test_compaction import live, small_files, summary, tasks
 
@@ -38,7 +38,7 @@ def compact(
 ) -> Compaction:
     """A compaction that ran; others did something after each of its rewrites, as long as given."""
     given = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
-    made = compact_table.compaction(
+    made = maintenance.compaction(
         table._catalog, table._catalog.load(table.identifier), None, order, None, given, None, None
     )
     waiting = list(meanwhile)
@@ -90,7 +90,7 @@ def test_deletes_that_come_at_each_try_are_carried_over() -> None:
             other.delete(condition)
         return commits(*given)
 
-    made = compact_table.compaction(
+    made = maintenance.compaction(
         catalog, catalog.load(table.identifier), None, None, None, {}, None, None
     )
     made.catalog = _CommittingWith(catalog, commit)
@@ -267,7 +267,7 @@ def _failing(table: Table, broken: set[str], **options: Any) -> Compaction:
     given: Mapping[str, Any] = {
         key.replace("__", ".").replace("_", "-"): value for key, value in options.items()
     }
-    made = compact_table.compaction(
+    made = maintenance.compaction(
         table._catalog, table._catalog.load(table.identifier), None, None, None, given, None, None
     )
 
@@ -285,7 +285,7 @@ def _failing(table: Table, broken: set[str], **options: Any) -> Compaction:
 def test_no_more_groups_are_rewritten_at_a_time_than_requested() -> None:
     table = small_files(5, ["k"])
     seen: list[int] = []
-    made = compact_table.compaction(
+    made = maintenance.compaction(
         table._catalog,
         table._catalog.load(table.identifier),
         None,

@@ -12,8 +12,7 @@ import pytest
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.maintenance.layout import layout
 from iceberg_spark.maintenance.rewrite_options import RewriteOptions, Strategy, rewrite_options
-from iceberg_spark.maintenance.row_order import RowOrder, order_ranges
-from iceberg_spark.maintenance.z_order import z_keys, z_places, z_values
+from iceberg_spark.maintenance.row_order import RowOrder, order_ranges, z_keys, z_places, z_values
 from tests.builders import metadata, schema
 
 COLUMNS = schema(("id", "long"), ("s", "string"), ("d", "double"), ("k", "int"), ("y", "binary"))

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
 
-from iceberg_spark.formats.avro.columns import read_avro_columns
-from iceberg_spark.formats.avro.rows import read_avro_rows
+from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_rows
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list

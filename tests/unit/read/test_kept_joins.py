@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.read import kept_joins
-from iceberg_spark.read.kept_joins import joined_plan
+from iceberg_spark.read import joined_keys
+from iceberg_spark.read.joined_keys import joined_plan
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spec.types import NestedField
 
@@ -17,13 +17,13 @@ from iceberg_spark.spec.types import NestedField
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Say of each reading of keys which column it was."""
     found: list[str] = []
-    read: Callable[[ScanPlan, NestedField], pa.Array] = kept_joins.keys_of
+    read: Callable[[ScanPlan, NestedField], pa.Array] = joined_keys.keys_of
 
     def keys_of(plan: ScanPlan, key: NestedField) -> pa.Array:
         found.append(key.name)
         return read(plan, key)
 
-    monkeypatch.setattr(kept_joins, "keys_of", keys_of)
+    monkeypatch.setattr(joined_keys, "keys_of", keys_of)
     return found
 
 

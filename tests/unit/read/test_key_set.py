@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from iceberg_spark.read import key_set as module
-from iceberg_spark.read.key_set import HashedKeys, NumberKeys, key_set
+from iceberg_spark.read import equality_deletes as module
+from iceberg_spark.read.equality_deletes import HashedKeys, NumberKeys, key_set
 
 EXTREMES = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**62, 2**63 - 1]
 

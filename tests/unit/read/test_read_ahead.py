@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from iceberg_spark.read.read_ahead import read_ahead
+from iceberg_spark.read.task_reader import read_ahead
 
 
 def test_batches_come_in_the_order_of_the_tasks():

@@ -9,8 +9,7 @@ import iceberg_spark as ice
 from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.save.commit_save import commit_save, commit_upsert
-from iceberg_spark.save.plan_save import plan_save, plan_upsert
-from iceberg_spark.save.save_plan import TablePlace
+from iceberg_spark.save.plan_save import TablePlace, plan_save, plan_upsert
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.cdc_writer import UpsertedFiles

@@ -15,7 +15,7 @@ from iceberg_spark.arrow.from_arrow import from_arrow
 from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
-from iceberg_spark.write.align_batches import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, aligned
 
 _TEXTS = ["a", None, "longer than twelve bytes", "é", "e"]
 _BYTES = [b"a", None, b"longer than twelve bytes", b"d", b"e"]

@@ -13,7 +13,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.write.cdc_placeholders import PLACEHOLDER
+from iceberg_spark.write.cdc_messages import PLACEHOLDER
 from iceberg_spark.write.cdc_values import binary_form
 
 CONNECT, TIME, DATA = "org.apache.kafka.connect.data.", "io.debezium.time.", "io.debezium.data."

@@ -31,8 +31,8 @@ from iceberg_spark.spec.types import (
     StringType,
     StructType,
 )
-from iceberg_spark.write import batch_chunks as chunks
 from iceberg_spark.write import data_file_writer, rolling_files
+from iceberg_spark.write import data_file_writer as chunks
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from tests.limits import set_limits

@@ -15,7 +15,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, UnsupportedError
-from iceberg_spark.write import readable_values
+from iceberg_spark.write import describe_imported
 
 
 def texts(*values: bytes) -> pa.Array:
@@ -129,7 +129,7 @@ def test_nulls_of_an_optional_parent_are_no_nulls_of_its_required_fields(tmp_pat
 def test_an_orc_file_without_nulls_fits_a_required_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(readable_values, "open_data_file")
+    monkeypatch.delattr(describe_imported, "open_data_file")
     po.write_table(pa.table({"c": [1, 2]}), tmp_path / "f.orc")
     table = ice.create_table(str(tmp_path / "t"), "c bigint not null")
     table.add_files(str(tmp_path / "f.orc"))
@@ -143,7 +143,7 @@ def test_an_avro_file_without_nulls_fits_a_required_column(
     table = ice.create_table(str(tmp_path / "t"), "id bigint, c bigint not null")
     with pytest.raises(InvalidInputError, match="Column 'c' is required"):
         table.add_files(path)
-    monkeypatch.delattr(readable_values, "open_data_file")
+    monkeypatch.delattr(describe_imported, "open_data_file")
     table.add_files(avro(tmp_path / "g.avro", "long", 1))
     assert table.scan().count() == 1
 
@@ -217,12 +217,12 @@ def test_readable_values_are_added(tmp_path: Path, name: str) -> None:
 def test_columns_that_statistics_settle_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.delattr(readable_values, "open_data_file")
+    monkeypatch.delattr(describe_imported, "open_data_file")
     test_readable_values_are_added(tmp_path, name)
 
 
 def test_int96_timestamps_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(readable_values, "open_data_file")
+    monkeypatch.delattr(describe_imported, "open_data_file")
     table = ice.create_table(str(tmp_path / "t"), "id bigint, c timestamp_ntz")
     path = parquet(tmp_path / "f.parquet", nanos(1000), use_deprecated_int96_timestamps=True)
     table.add_files(path)

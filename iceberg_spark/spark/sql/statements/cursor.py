@@ -11,9 +11,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.expr.grammar import Spark4, Spark4Names
-from iceberg_spark.expr.sql_strings import string_value
-from iceberg_spark.expr.tokens import tokenize
+from iceberg_spark.expr.grammar import Spark4, Spark4Names, tokenize
+from iceberg_spark.expr.parse_literal import string_value
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}

@@ -19,8 +19,7 @@ from iceberg_spark.errors import (
     ValidationException,
 )
 from iceberg_spark.save.commit_save import commit_save, take_back
-from iceberg_spark.save.plan_save import plan_save
-from iceberg_spark.save.save_plan import TablePlace
+from iceberg_spark.save.plan_save import TablePlace, plan_save
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.schema import Schema

@@ -12,9 +12,8 @@ import pytest
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.formats.avro import columns as avro_columns
-from iceberg_spark.formats.avro.columns import read_avro_columns
+from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_rows
 from iceberg_spark.formats.avro.container import parse_container, zigzag
-from iceberg_spark.formats.avro.rows import read_avro_rows
 from iceberg_spark.formats.avro.schema import avro_record
 from tests.builders import field, list_of, map_of, struct, type_of
 from tests.unit.formats.avro_files import CODECS, VALUES, avro_file, on_disk, one_column
@@ -70,7 +69,9 @@ def test_an_all_null_column_has_no_values() -> None:
 
 
 @pytest.mark.usefixtures("no_rows")
-def test_nested_types_maps_of_both_forms_and_nulls_everywhere() -> None:
+def test_nested_types_maps_of_both_forms_and_nulls_everywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     columns = struct(
         field(1, "by_name", map_of(10, "string", 11, "long")),
         field(2, "by_id", map_of(12, "int", 13, "binary")),
@@ -92,6 +93,7 @@ def test_nested_types_maps_of_both_forms_and_nulls_everywhere() -> None:
     data = avro_file(avro_record(columns, "table"), rows)
     fast = read_avro_columns(data)
     fast.validate(full=True)
+    monkeypatch.undo()
     assert fast.equals(read_avro_rows(data))
     assert fast.column("by_name").to_pylist() == [[("a", 1), ("b", None)], None, []]
     assert [None if v is None else len(v) for v in fast.column("items").to_pylist()] == [3, None, 0]

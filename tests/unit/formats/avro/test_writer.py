@@ -9,12 +9,10 @@ import pyarrow as pa
 import pytest
 
 from iceberg_spark.errors import InvalidInputError, InvalidOptionError
-from iceberg_spark.formats.avro.columns import read_avro_columns
+from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_rows
 from iceberg_spark.formats.avro.container import parse_container
-from iceberg_spark.formats.avro.encode import varints
-from iceberg_spark.formats.avro.rows import read_avro_rows
 from iceberg_spark.formats.avro.schema import avro_record
-from iceberg_spark.formats.avro.writer import write_avro
+from iceberg_spark.formats.avro.writer import varints, write_avro
 from tests.builders import field, list_of, map_of, struct, type_of
 from tests.unit.formats.avro_files import VALUES, avro_file, on_disk, one_column
 

@@ -1,8 +1,8 @@
-"""Compactions as requested: parses options and predicates, and chooses the engine."""
+"""Compactions and counts of distinct values: parse the options, choose the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.engines import on_spark
@@ -14,7 +14,14 @@ from iceberg_spark.engines.spark_presence import (
 )
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import scheme
+from iceberg_spark.maintenance.column_sketches import (
+    Sketches,
+    SketchRunner,
+    SketchWork,
+    sketch_here,
+)
 from iceberg_spark.maintenance.compact import Compaction
 from iceberg_spark.maintenance.compaction import (
     CompactionWork,
@@ -24,10 +31,11 @@ from iceberg_spark.maintenance.compaction import (
     run_here,
 )
 from iceberg_spark.maintenance.layout import layout
-from iceberg_spark.maintenance.limits import COMPACTING
+from iceberg_spark.maintenance.limits import COMPACTING, SKETCHING
 from iceberg_spark.maintenance.plan_compaction import CompactionRequest
 from iceberg_spark.maintenance.rewrite_options import rewrite_options
-from iceberg_spark.save.overridden_properties import overridden_properties
+from iceberg_spark.save.write_options import overridden_properties
+from iceberg_spark.scan.task import FileScanTask
 
 _ENCODING = (
     "compression-codec", "compression-level", "shred-variants", "variant-inference-buffer-size"
@@ -83,5 +91,21 @@ def _runner(spark: on_spark.SparkSession | None) -> Runner:
         if session is None or in_memory or size <= COMPACTING.here_bytes:
             return run_here(work, groups)
         return on_spark.compactor(session)(work, groups)
+
+    return run
+
+
+def sketcher(spark: on_spark.SparkSession | None) -> SketchRunner:
+    """Return the runner of sketches: the given session, or the active one for large tables."""
+    if spark is not None:
+        return on_spark.sketch_runner(spark)
+
+    def run(work: SketchWork, tasks: Sequence[FileScanTask], io: FileIO) -> Iterable[Sketches]:
+        session = active_session()
+        size = sum(task.file_size_in_bytes for task in tasks)
+        in_memory = scheme(work.scan.table_location) == "memory"
+        if session is None or in_memory or size <= SKETCHING.here_bytes:
+            return sketch_here(work, tasks, io)
+        return on_spark.sketch_runner(session)(work, tasks, io)
 
     return run
