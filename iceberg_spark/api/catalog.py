@@ -51,7 +51,17 @@ class TableCatalog:
         return self._catalog.name
 
     def load_table(self, identifier: TableName) -> Table:
-        """Load a table. Raises NoSuchTableError."""
+        """Load a table.
+
+        Args:
+            identifier: The name: "namespace.table", or a tuple.
+
+        Raises:
+            NoSuchTableError: There is no such table.
+
+        Example:
+            >>> catalog.load_table("shop.orders")
+        """
         return Table(self._catalog, self._catalog.load(table_name(identifier)))
 
     def create_table(
@@ -65,7 +75,19 @@ class TableCatalog:
     ) -> Table:
         """Create an empty table, as `iceberg_spark.create_table` does.
 
-        Raises TableAlreadyExistsError, NoSuchNamespaceError.
+        Args:
+            identifier: The name: "namespace.table", or a tuple.
+            schema: DDL text, a PySpark StructType, a pyarrow.Schema or an Iceberg Schema.
+            partition_by: Columns and transforms: "days(ts)", "bucket(16, id)".
+            sort_order: Columns and transforms with directions: "id desc nulls last".
+            properties: Table properties, also `format-version`.
+
+        Raises:
+            TableAlreadyExistsError: The name is used.
+            NoSuchNamespaceError: The namespace does not exist.
+
+        Example:
+            >>> catalog.create_table("shop.log", "id bigint, ts timestamp", partition_by="days(ts)")
         """
         name, table_properties = table_name(identifier), properties or {}
         return deferred.create(
@@ -73,11 +95,23 @@ class TableCatalog:
         )
 
     def transaction(self) -> deferred.CatalogTransaction:
-        """Return a transaction of several tables: `with cat.transaction() as tx: ...`."""
+        """Return a transaction of several tables, which its with-block commits at its end.
+
+        Example:
+            >>> with catalog.transaction() as tx:
+            ...     tx.load_table("shop.orders").append(rows)
+        """
         return deferred.CatalogTransaction(self._catalog)
 
     def table_exists(self, identifier: TableName) -> bool:
-        """Return whether there is a table of that name."""
+        """Return whether there is a table of that name.
+
+        Args:
+            identifier: The name: "namespace.table", or a tuple.
+
+        Example:
+            >>> catalog.table_exists("shop.orders")
+        """
         return self._catalog.table_exists(table_name(identifier))
 
     def drop_table(
@@ -86,36 +120,81 @@ class TableCatalog:
         """Remove a table; with `purge` its files below its location as well.
 
         Tables below its location stay, and so do files elsewhere: those that `add_files` took, or
-        that a `write.data.path` elsewhere holds. A purge with `delete_outside` deletes these too.
-        Raises NoSuchTableError, and ValidationException for a purge where `gc.enabled` is false.
+        that a `write.data.path` elsewhere holds.
+
+        Args:
+            identifier: The name: "namespace.table", or a tuple.
+            purge: Delete the files, too.
+            delete_outside: A purge deletes the files outside the table's location, too.
+
+        Raises:
+            NoSuchTableError: There is no such table.
+            ValidationException: `gc.enabled` is false, and `purge` is set.
+
+        Example:
+            >>> catalog.drop_table("shop.orders", purge=True)
         """
         deferred.drop_table(
             self._catalog, table_name(identifier), purge=purge, delete_outside=delete_outside
         )
 
     def purge_table(self, identifier: TableName) -> None:
-        """Remove a table and its files: `drop_table(identifier, purge=True)`."""
+        """Remove a table and its files: `drop_table(identifier, purge=True)`.
+
+        Args:
+            identifier: The name: "namespace.table", or a tuple.
+
+        Example:
+            >>> catalog.purge_table("shop.orders")
+        """
         self.drop_table(identifier, purge=True)
 
     def list_tables(self, namespace: TableName) -> list[Name]:
-        """Return the tables in a namespace, as tuples; `()` is the root.
+        """Return the tables in a namespace, as tuples.
 
-        Raises NoSuchNamespaceError.
+        Args:
+            namespace: The name: "a.b", or a tuple; `()` is the root.
+
+        Raises:
+            NoSuchNamespaceError: There is no such namespace.
+
+        Example:
+            >>> catalog.list_tables("shop")
         """
         return self._listed.list_tables(_parts_or_root(namespace))
 
     def rename_table(self, from_identifier: TableName, to_identifier: TableName) -> Table:
-        """Rename a table; its files are not moved.
+        """Rename a table. Its files are not moved.
 
-        Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
+        Args:
+            from_identifier: The name of the table.
+            to_identifier: The new name, in the same catalog.
+
+        Raises:
+            NoSuchTableError: There is no such table.
+            NoSuchNamespaceError: The new namespace does not exist.
+            TableAlreadyExistsError: The new name is used.
+
+        Example:
+            >>> catalog.rename_table("shop.orders", "shop.sales")
         """
         self._listed.rename_table(table_name(from_identifier), table_name(to_identifier))
         return self.load_table(to_identifier)
 
     def register_table(self, identifier: TableName, metadata_location: str) -> Table:
-        """Add a table that is there already, at one of its metadata files.
+        """Add an existing table to the catalog, at one of its metadata files.
 
-        Raises TableAlreadyExistsError, NoSuchNamespaceError, NoSuchFileError.
+        Args:
+            identifier: The name: "namespace.table", or a tuple.
+            metadata_location: The location of the metadata file.
+
+        Raises:
+            TableAlreadyExistsError: The name is used.
+            NoSuchNamespaceError: The namespace does not exist.
+            NoSuchFileError: There is no such file.
+
+        Example:
+            >>> catalog.register_table("shop.again", t.metadata_location)
         """
         name, listed = table_name(identifier), self._listed
         check_place(metadata_location)
@@ -127,26 +206,59 @@ class TableCatalog:
         return self.load_table(name)
 
     def list_namespaces(self, parent: TableName = ()) -> list[Name]:
-        """Return the namespaces right below one, as tuples. Raises NoSuchNamespaceError."""
+        """Return the namespaces directly below another one, as tuples.
+
+        Args:
+            parent: The parent; by default the root.
+
+        Raises:
+            NoSuchNamespaceError: There is no such namespace.
+
+        Example:
+            >>> catalog.list_namespaces()
+        """
         return self._listed.list_namespaces(_parts_or_root(parent))
 
     def namespace_exists(self, namespace: TableName) -> bool:
-        """Return whether there is such a namespace."""
+        """Return whether there is such a namespace.
+
+        Args:
+            namespace: The name: "a.b", or a tuple.
+
+        Example:
+            >>> catalog.namespace_exists("shop")
+        """
         return self._listed.exists(_parts_or_root(namespace))
 
     def create_namespace(
         self, namespace: TableName, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Create a namespace; its property `location` is the default location of its tables.
+        """Create a namespace.
 
-        Raises NamespaceAlreadyExistsError.
+        Args:
+            namespace: The name: "a.b", or a tuple.
+            properties: Its properties; `location` is the default location of its tables.
+
+        Raises:
+            NamespaceAlreadyExistsError: The name is used.
+
+        Example:
+            >>> catalog.create_namespace("web", {"owner": "sales"})
         """
         self._listed.create(_parts(namespace), property_texts(properties or {}))
 
     def create_namespace_if_not_exists(
         self, namespace: TableName, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Create a namespace; one that exists stays unchanged."""
+        """Create a namespace; one that exists stays unchanged.
+
+        Args:
+            namespace: The name: "a.b", or a tuple.
+            properties: Its properties, if it is new.
+
+        Example:
+            >>> catalog.create_namespace_if_not_exists("shop")
+        """
         if self.namespace_exists(namespace):
             return
         try:
@@ -155,10 +267,19 @@ class TableCatalog:
             return
 
     def drop_namespace(self, namespace: TableName, *, cascade: bool = False) -> None:
-        """Remove an empty namespace; with `cascade` also everything in it. Files stay.
+        """Remove an empty namespace. Files of tables stay.
 
-        Raises NoSuchNamespaceError, and NamespaceNotEmptyError if it is not empty, or with
-        `cascade` if something in it cannot be dropped. Nothing is dropped then.
+        Args:
+            namespace: The name: "a.b", or a tuple.
+            cascade: Also drop all that is in it.
+
+        Raises:
+            NoSuchNamespaceError: There is no such namespace.
+            NamespaceNotEmptyError: It is not empty, or with `cascade` something in it cannot be
+                dropped. Nothing is dropped then.
+
+        Example:
+            >>> catalog.drop_namespace("shop", cascade=True)
         """
         if cascade:
             deferred.drop_with_all(self._catalog, self._listed, _parts(namespace))
@@ -166,7 +287,17 @@ class TableCatalog:
             self._listed.drop(_parts(namespace))
 
     def load_namespace_properties(self, namespace: TableName) -> dict[str, str]:
-        """Return a namespace's properties. Raises NoSuchNamespaceError."""
+        """Return a namespace's properties.
+
+        Args:
+            namespace: The name: "a.b", or a tuple.
+
+        Raises:
+            NoSuchNamespaceError: There is no such namespace.
+
+        Example:
+            >>> catalog.load_namespace_properties("shop")
+        """
         return self._listed.properties(_parts_or_root(namespace))
 
     def update_namespace_properties(
@@ -175,9 +306,19 @@ class TableCatalog:
         removals: Iterable[str] = (),
         updates: Mapping[str, str] | None = None,
     ) -> PropertiesUpdateSummary:
-        """Remove properties of a namespace and set others, at once; returns the changes.
+        """Remove and set properties of a namespace at once, and return the changes.
 
-        Raises NoSuchNamespaceError, and InvalidInputError for one that is removed and set.
+        Args:
+            namespace: The name: "a.b", or a tuple.
+            removals: Names of properties to remove.
+            updates: Values by name.
+
+        Raises:
+            NoSuchNamespaceError: There is no such namespace.
+            InvalidInputError: A property is removed and set.
+
+        Example:
+            >>> catalog.update_namespace_properties("shop", updates={"owner": "web"}).updated
         """
         gone, texts = set(removals), property_texts(updates or {})
         both = gone & texts.keys()
@@ -193,18 +334,46 @@ class TableCatalog:
         )
 
     def list_views(self, namespace: TableName) -> list[Name]:
-        """Return the views in a namespace, as tuples; `()` is the root.
+        """Return the views in a namespace, as tuples.
 
-        Raises NoSuchNamespaceError, UnsupportedError (no views).
+        Args:
+            namespace: The name: "a.b", or a tuple; `()` is the root.
+
+        Raises:
+            NoSuchNamespaceError: There is no such namespace.
+            UnsupportedError: The catalog has no views.
+
+        Example:
+            >>> catalog.list_views("shop")
         """
         return views_of(self._catalog).list_views(_parts_or_root(namespace))
 
     def view_exists(self, identifier: TableName) -> bool:
-        """Return whether there is a view of that name. Raises UnsupportedError (no views)."""
+        """Return whether there is a view of that name.
+
+        Args:
+            identifier: The name: "namespace.view", or a tuple.
+
+        Raises:
+            UnsupportedError: The catalog has no views.
+
+        Example:
+            >>> catalog.view_exists("shop.large")
+        """
         return views_of(self._catalog).exists(table_name(identifier))
 
     def load_view(self, identifier: TableName) -> View:
-        """Load a view: its columns, texts and history. Raises NoSuchViewError."""
+        """Load a view: its columns, texts and history.
+
+        Args:
+            identifier: The name: "namespace.view", or a tuple.
+
+        Raises:
+            NoSuchViewError: There is no such view.
+
+        Example:
+            >>> catalog.load_view("shop.large").sql_for("spark")
+        """
         name = table_name(identifier)
         return View(name, views_of(self._catalog).load(name))
 
@@ -220,14 +389,28 @@ class TableCatalog:
         or_replace: bool = False,
         spark: on_spark.SparkSession | None = None,
     ) -> View:
-        """Create a view of a query in Spark's SQL, which the active session analyses.
+        """Create a view of a query in Spark's SQL, which the active session analyzes.
 
-        Names in the query without a catalog are in this catalog. Tables without a namespace are in
-        `namespace`, by default the view's own. `columns` are the view's column names, or names with
-        comments. `location` is the folder of its files, by default the catalog's choice. With
-        `or_replace` an existing view gets the new definition, and keeps its location unless
-        `location` is set. Raises ViewAlreadyExistsError, NoSuchNamespaceError,
-        InvalidInputError (also for a table's folder), and Spark's errors.
+        Names in the query without a catalog are in this catalog.
+
+        Args:
+            identifier: The name: "namespace.view", or a tuple.
+            sql: The query.
+            columns: The view's column names, or names with comments; by default those of the query.
+            namespace: Where tables without a namespace are; by default in the view's own.
+            properties: The view's properties.
+            location: The folder of its files; by default the catalog's choice.
+            or_replace: Give an existing view the new definition. It keeps its location unless
+                `location` is set.
+            spark: By default the active session.
+
+        Raises:
+            ViewAlreadyExistsError: The name is used.
+            NoSuchNamespaceError: The namespace does not exist.
+            InvalidInputError: An argument is wrong, or the location is a table's folder.
+
+        Example:
+            >>> catalog.create_view("shop.big", "SELECT id FROM orders WHERE amount > 100")
         """
         name, views = table_name(identifier), views_of(self._catalog)
         default = _parts(name)[:-1] if namespace is None else _parts_or_root(namespace)
@@ -240,13 +423,33 @@ class TableCatalog:
         return View(name, make(name, view))
 
     def drop_view(self, identifier: TableName) -> None:
-        """Remove a view; the tables that it reads stay. Raises NoSuchViewError."""
+        """Remove a view. The tables that it reads stay.
+
+        Args:
+            identifier: The name: "namespace.view", or a tuple.
+
+        Raises:
+            NoSuchViewError: There is no such view.
+
+        Example:
+            >>> catalog.drop_view("shop.large")
+        """
         views_of(self._catalog).drop(table_name(identifier))
 
     def rename_view(self, from_identifier: TableName, to_identifier: TableName) -> View:
-        """Give a view another name; names in its text stay what they stood for.
+        """Rename a view. Names in its text keep their meaning.
 
-        Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
+        Args:
+            from_identifier: The name of the view.
+            to_identifier: The new name, in the same catalog.
+
+        Raises:
+            NoSuchViewError: There is no such view.
+            NoSuchNamespaceError: The new namespace does not exist.
+            ViewAlreadyExistsError: The new name is used.
+
+        Example:
+            >>> catalog.rename_view("shop.large", "shop.big")
         """
         old, new = table_name(from_identifier), table_name(to_identifier)
         views_of(self._catalog).rename(old, new)
@@ -261,10 +464,19 @@ class TableCatalog:
 
 
 def transaction(catalog: TableCatalog | str) -> deferred.CatalogTransaction:
-    """Return a transaction of several tables of a catalog, given by itself or by its name.
+    """Return a transaction of several tables of a catalog.
 
-    `with ice.transaction("cat") as tx: tx.load_table("db.a").append(rows); ...` lands the changes
-    of all tables in one commit, or none. A catalog that can't raises UnsupportedError then.
+    Its with-block commits the changes of all tables at its end, or none.
+
+    Args:
+        catalog: A catalog, or its name.
+
+    Raises:
+        UnsupportedError: At the end: the catalog cannot commit several tables.
+
+    Example:
+        >>> with ice.transaction("prod") as tx:
+        ...     tx.load_table("shop.orders").append(rows)
     """
     return (load_catalog(catalog) if isinstance(catalog, str) else catalog).transaction()
 

@@ -89,10 +89,18 @@ class CatalogTransaction:
             self._discard()
 
     def load_table(self, identifier: TableName) -> TablePartTransaction:
-        """Return a table to be changed; the same one for the same name.
+        """Return a table to change. The same name returns the same object.
 
-        Raises NoSuchTableError, and InvalidInputError where a catalog that takes upper for lower
-        case has given the table by another spelling.
+        Args:
+            identifier: The name: "namespace.table", or a tuple.
+
+        Raises:
+            NoSuchTableError: There is no such table.
+            InvalidInputError: The transaction has the table by another spelling of its name.
+
+        Example:
+            >>> with catalog.transaction() as tx:
+            ...     tx.load_table("shop.orders").append(rows)
         """
         name = table_name(identifier)
         if name not in self._tables:
@@ -111,12 +119,20 @@ class CatalogTransaction:
                 )
 
     def commit_transaction(self) -> None:
-        """Commit the changes of all tables; without any nothing happens.
+        """Commit the changes of all tables; without any, nothing happens.
 
-        A table whose changes are one batch that another writer has committed meanwhile is left
-        out. Raises UnsupportedError where the catalog has no such commit, CommitFailedException,
-        ValidationException (what was written is removed then) or CommitStateUnknownException
-        (nothing is removed).
+        A table whose batch another writer committed meanwhile is left out.
+
+        Raises:
+            UnsupportedError: The catalog cannot commit several tables.
+            CommitFailedException: Other commits came first, too often. New files are removed.
+            ValidationException: Another commit conflicts. New files are removed.
+            CommitStateUnknownException: The catalog did not answer. No file is removed.
+
+        Example:
+            >>> with catalog.transaction() as tx:
+            ...     tx.load_table("shop.orders").append(rows)
+            ...     tx.commit_transaction()
         """
         staged = [table.staged_part() for table in self._tables.values()]
         self._tables.clear()

@@ -41,26 +41,49 @@ class ChangeScan:
 
         Memory holds the changed files' rows of one snapshot, of all for net changes, unless the
         snapshot only adds or only removes rows: that streams.
+
+        Example:
+            >>> for batch in t.scan().changes().to_arrow_batch_reader():
+            ...     print(batch.num_rows)
         """
         schema = public_schema(self.request.schema)
         batches = change_batches(self.request, self.io, self._steps())
         return pa.RecordBatchReader.from_batches(schema, public_batches(batches, schema))
 
     def to_arrow(self) -> pa.Table:
-        """Return the changes as one Arrow table; all of them are held in memory."""
+        """Return the changes as one Arrow table; all of them are held in memory.
+
+        Example:
+            >>> t.scan().changes("monday").to_arrow()["_change_type"]
+        """
         return self.to_arrow_batch_reader().read_all()
 
     def to_pandas(self) -> Any:
-        """Return the changes as a `pandas.DataFrame`; all of them are held in memory."""
+        """Return the changes as a `pandas.DataFrame`; all of them are held in memory.
+
+        Example:
+            >>> t.scan().changes("monday").to_pandas()
+        """
         return pandas_frame(self.to_arrow())
 
     def to_df(self, spark: on_spark.SparkSession | None = None) -> on_spark.DataFrame:
-        """Return the changes as a Spark DataFrame of `spark`, by default of the active session."""
+        """Return the changes as a Spark DataFrame.
+
+        Args:
+            spark: By default the active session.
+
+        Example:
+            >>> t.scan().changes("monday").to_df(spark).show()
+        """
         session = on_spark.needed_session(spark)
         return on_spark.change_frame(self.request, tuple(self._steps()), session)
 
     def count(self) -> int:
-        """Count the changes, by reading them."""
+        """Count the changes, by reading them.
+
+        Example:
+            >>> t.scan().changes("monday").count()
+        """
         return sum(batch.num_rows for batch in self.to_arrow_batch_reader())
 
     def _steps(self) -> Iterator[ChangeStep]:

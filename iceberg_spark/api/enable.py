@@ -60,13 +60,16 @@ def enable(spark: SparkSession) -> None:
     Other formats, other sessions and readers created before stay unchanged. Calling it again has
     no effect. `disable` undoes it.
 
+    Args:
+        spark: The session, classic or Connect.
+
     Raises:
         InvalidInputError: Spark's workers would run a Python without this package, or the
             session's default catalog is described wrongly.
 
     Example:
         >>> ice.enable(spark)
-        >>> spark.sql("SELECT count(*) FROM prod.db.events").show()
+        >>> spark.sql("SELECT count(*) FROM prod.shop.orders").show()
     """
     key = session_id(checked_session(spark))
     check_worker_python(spark)
@@ -97,6 +100,13 @@ def disable(spark: SparkSession) -> None:
     The choice of USE is dropped. Objects that statements created in the session stay: functions of
     catalogs, which DataFrames from before need over Connect, and temporary views. A view over a
     table of a catalog needs an enabled session if Spark resolves the table.
+
+    Args:
+        spark: The session, classic or Connect.
+
+    Example:
+        >>> ice.enable(spark)
+        >>> ice.disable(spark)
     """
     leave(spark)
     end_catalogs(spark)

@@ -37,18 +37,27 @@ class cdc:  # noqa: N801 - a room of functions, called as one
     ) -> pa.Table | on_spark.DataFrame:
         """Return the changes in messages of Debezium, with or without a schema in them.
 
-        `schema` has the table's columns, else messages show them; `strict` refuses messages with
-        other columns, `merge_schema` adds these with the types that the messages' schemas name.
-        `sequence` is a path in the message ("source.lsn", "source.pos", "ts_ms");
-        without it Kafka's offset orders changes, which it does for topics that are partitioned by
-        key. `table` ("db.table") leaves out other tables' messages.
+        Args:
+            df: A DataFrame (also of a stream) or Arrow data, with the columns `value`, `key` and
+                `offset`.
+            schema: The table's columns; by default those that the messages show.
+            sequence: A path in the message that orders changes ("source.lsn", "source.pos",
+                "ts_ms"); by default Kafka's offset, which orders topics that are partitioned by
+                key.
+            table: "db.table" leaves out the messages of other tables.
+            time_unit: The unit of numbers that are times, in messages without a schema: "ms", "us",
+                "ns", or a mapping by column.
+            decimals: What texts of decimals are, in messages without a schema: "text" or "bytes".
+            binary: What texts of binary columns are: "base64" or "hex".
+            placeholder: Debezium's `unavailable.value.placeholder`: the table's value stays.
+            strict: Refuse messages with other columns.
+            merge_schema: Add the other columns, with the types that the messages' schemas name.
 
-        Messages without a schema do not tell the unit of numbers that are times, `time_unit`
-        ("ms", "us", "ns", or a mapping by column), nor whether texts are `decimals` in "text" or
-        "bytes"; `binary` ("base64", "hex") is that of texts that are binary. `placeholder` is
-        Debezium's `unavailable.value.placeholder`: the table's value stays.
+        Raises:
+            InvalidInputError: A message cannot be read; the error names its offset and column.
 
-        Raises InvalidInputError for a message that can't be read, naming its offset and column.
+        Example:
+            >>> ice.cdc.debezium(records, "id bigint, name string", sequence="source.lsn")
         """
         options = FeedOptions(
             sequence,
@@ -76,9 +85,17 @@ class cdc:  # noqa: N801 - a room of functions, called as one
     ) -> pa.Table | on_spark.DataFrame:
         """Return the changes in messages of Maxwell.
 
-        `sequence` may be "position" (with Maxwell's `output_binlog_position`), and is Kafka's
-        offset else. With `keys` an update that gives a row another key is a delete of the old one
-        as well. The rest is as of `debezium`.
+        Args:
+            df: As for `debezium`.
+            schema: As for `debezium`.
+            sequence: "position" (with Maxwell's `output_binlog_position`); by default Kafka's
+                offset.
+            table: As for `debezium`.
+            keys: The key: an update that changes it deletes the row of the old key, too.
+            strict: As for `debezium`.
+
+        Example:
+            >>> ice.cdc.maxwell(records, "id bigint, name string", keys=["id"])
         """
         table_schema = None if schema is None else as_schema(schema)
         options = FeedOptions(sequence, table, keys, strict=strict)

@@ -53,12 +53,25 @@ def snapshot(
     """Create a table of the files of a folder or of a Spark table, which stay unchanged.
 
     The files are Parquet, ORC or Avro. The columns of a Hive-style folder (`column=value`) become
-    partitions. The new table shares the files and never deletes them (`gc.enabled` is false). Its
-    own files go to `location`, by default where its catalog puts tables. `schema` is by default
-    that of the Spark table, or what the session's reader, otherwise the files, have.
+    partitions. The new table shares the files and never deletes them (`gc.enabled` is false).
 
-    Raises InvalidInputError where source and target overlap, InvalidSchemaError for a file that
-    does not fit, TableAlreadyExistsError.
+    Args:
+        source: A folder, or the name of a Spark table.
+        target: The location of the new table, or its name "cat.db.tbl".
+        schema: By default that of the Spark table, otherwise what the session's reader or the files
+            say.
+        properties: Properties of the new table.
+        location: Where its own files go; by default where its catalog puts tables.
+        spark: By default the active session.
+        **storage: Storage or catalog properties.
+
+    Raises:
+        InvalidInputError: Source and target overlap.
+        InvalidSchemaError: A file does not fit.
+        TableAlreadyExistsError: The target exists.
+
+    Example:
+        >>> ice.snapshot("/data/visits", "/data/trial")
     """
     catalog, identifier = resolve(
         target, with_settings(target, property_texts(storage), session_settings)
@@ -84,10 +97,23 @@ def migrate(
     """Create a table in a folder of files; the files belong to the table from then on.
 
     They are Parquet, ORC or Avro. Nothing is copied: metadata goes to its folder `metadata`. A
-    Spark table can't be migrated by name, since Spark's own catalog would still have its folder:
+    Spark table cannot be migrated by name, because Spark's own catalog would still have its folder:
     pass the folder, and drop the external table.
 
-    Raises UnsupportedError, InvalidInputError, TableAlreadyExistsError.
+    Args:
+        source: The folder.
+        schema: By default what the session's reader or the files say.
+        properties: Properties of the new table.
+        spark: By default the active session.
+        **storage: Storage or catalog properties.
+
+    Raises:
+        UnsupportedError: `source` is a name.
+        InvalidInputError: The folder has no such files, or something that a table must not have.
+        TableAlreadyExistsError: The folder is a table.
+
+    Example:
+        >>> ice.migrate("/data/visits")
     """
     if not locations.is_absolute(source):
         raise UnsupportedError(

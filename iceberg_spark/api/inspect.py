@@ -37,19 +37,35 @@ class Inspect:
         return printable(f"Metadata tables of {self.loaded.identifier}\n{names}")
 
     def history(self) -> pa.Table:
-        """Return which snapshot became current when."""
+        """Return which snapshot became current when.
+
+        Example:
+            >>> t.inspect.history()
+        """
         return self._table(MetadataTable.HISTORY)
 
     def metadata_log_entries(self) -> pa.Table:
-        """Return the metadata files that are still listed, the current one last."""
+        """Return the metadata files that are still listed, the current one last.
+
+        Example:
+            >>> t.inspect.metadata_log_entries()
+        """
         return self._table(MetadataTable.METADATA_LOG_ENTRIES)
 
     def snapshots(self) -> pa.Table:
-        """Return all snapshots with operation and summary."""
+        """Return all snapshots with operation and summary.
+
+        Example:
+            >>> t.inspect.snapshots().select(["committed_at", "operation"])
+        """
         return self._table(MetadataTable.SNAPSHOTS)
 
     def refs(self) -> pa.Table:
-        """Return branches and tags with their retention."""
+        """Return branches and tags with their retention.
+
+        Example:
+            >>> t.inspect.refs()
+        """
         return self._table(MetadataTable.REFS)
 
     def manifests(
@@ -59,7 +75,16 @@ class Inspect:
         ref: str | None = None,
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
-        """Return the manifests of a snapshot with counts and partition bounds."""
+        """Return the manifests of a snapshot with counts and partition bounds.
+
+        Args:
+            snapshot_id: The snapshot; by default the newest one of main.
+            ref: Or the branch or tag that has it.
+            as_of_timestamp_ms: Or a time, in milliseconds since 1970.
+
+        Example:
+            >>> t.inspect.manifests(ref="monday")
+        """
         return self._table(
             MetadataTable.MANIFESTS, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
         )
@@ -71,7 +96,16 @@ class Inspect:
         ref: str | None = None,
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
-        """Return files and rows of each partition of a snapshot."""
+        """Return files and rows of each partition of a snapshot.
+
+        Args:
+            snapshot_id: The snapshot; by default the newest one of main.
+            ref: Or the branch or tag that has it.
+            as_of_timestamp_ms: Or a time, in milliseconds since 1970.
+
+        Example:
+            >>> t.inspect.partitions(ref="monday")
+        """
         return self._table(
             MetadataTable.PARTITIONS, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
         )
@@ -83,7 +117,16 @@ class Inspect:
         ref: str | None = None,
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
-        """Return the entries of a snapshot's manifests, those of deleted files too."""
+        """Return the entries of a snapshot's manifests, those of deleted files too.
+
+        Args:
+            snapshot_id: The snapshot; by default the newest one of main.
+            ref: Or the branch or tag that has it.
+            as_of_timestamp_ms: Or a time, in milliseconds since 1970.
+
+        Example:
+            >>> t.inspect.entries(ref="monday")
+        """
         return self._table(
             MetadataTable.ENTRIES, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
         )
@@ -95,7 +138,16 @@ class Inspect:
         ref: str | None = None,
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
-        """Return the data and delete files of a snapshot with their metrics."""
+        """Return the data and delete files of a snapshot with their metrics.
+
+        Args:
+            snapshot_id: The snapshot; by default the newest one of main.
+            ref: Or the branch or tag that has it.
+            as_of_timestamp_ms: Or a time, in milliseconds since 1970.
+
+        Example:
+            >>> t.inspect.files(ref="monday")
+        """
         return self._table(
             MetadataTable.FILES, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
         )
@@ -107,7 +159,16 @@ class Inspect:
         ref: str | None = None,
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
-        """Return the data files of a snapshot with their metrics."""
+        """Return the data files of a snapshot with their metrics.
+
+        Args:
+            snapshot_id: The snapshot; by default the newest one of main.
+            ref: Or the branch or tag that has it.
+            as_of_timestamp_ms: Or a time, in milliseconds since 1970.
+
+        Example:
+            >>> t.inspect.data_files(ref="monday")
+        """
         return self._table(
             MetadataTable.DATA_FILES, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
         )
@@ -119,7 +180,16 @@ class Inspect:
         ref: str | None = None,
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
-        """Return the delete files of a snapshot with their metrics."""
+        """Return the delete files of a snapshot with their metrics.
+
+        Args:
+            snapshot_id: The snapshot; by default the newest one of main.
+            ref: Or the branch or tag that has it.
+            as_of_timestamp_ms: Or a time, in milliseconds since 1970.
+
+        Example:
+            >>> t.inspect.delete_files(ref="monday")
+        """
         return self._table(
             MetadataTable.DELETE_FILES, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
         )
@@ -131,40 +201,76 @@ class Inspect:
         ref: str | None = None,
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
-        """Return the rows of a snapshot's position deletes and deletion vectors, read for it."""
+        """Return the rows of a snapshot's position deletes and deletion vectors, read for it.
+
+        Args:
+            snapshot_id: The snapshot; by default the newest one of main.
+            ref: Or the branch or tag that has it.
+            as_of_timestamp_ms: Or a time, in milliseconds since 1970.
+
+        Example:
+            >>> t.inspect.position_deletes(ref="monday")
+        """
         return self._table(
             MetadataTable.POSITION_DELETES, _snapshot_request(snapshot_id, ref, as_of_timestamp_ms)
         )
 
     def all_manifests(self) -> pa.Table:
-        """Return the manifests of each snapshot; one that several have is there for each."""
+        """Return the manifests of each snapshot; one that several have is there for each.
+
+        Example:
+            >>> t.inspect.all_manifests()
+        """
         return self._table(MetadataTable.ALL_MANIFESTS)
 
     def all_entries(self) -> pa.Table:
-        """Return the entries of the manifests of all snapshots, each manifest once."""
+        """Return the entries of the manifests of all snapshots, each manifest once.
+
+        Example:
+            >>> t.inspect.all_entries()
+        """
         return self._table(MetadataTable.ALL_ENTRIES)
 
     def all_files(self) -> pa.Table:
         """Return the live files of the manifests of all snapshots, each manifest once.
 
         A file that several manifests list is there several times.
+
+        Example:
+            >>> t.inspect.all_files()
         """
         return self._table(MetadataTable.ALL_FILES)
 
     def all_data_files(self) -> pa.Table:
-        """Return the data files of `all_files`."""
+        """Return the data files of `all_files`.
+
+        Example:
+            >>> t.inspect.all_data_files()
+        """
         return self._table(MetadataTable.ALL_DATA_FILES)
 
     def all_delete_files(self) -> pa.Table:
-        """Return the delete files of `all_files`."""
+        """Return the delete files of `all_files`.
+
+        Example:
+            >>> t.inspect.all_delete_files()
+        """
         return self._table(MetadataTable.ALL_DELETE_FILES)
 
     def statistics_files(self) -> pa.Table:
-        """Return the statistics of snapshots (`compute_table_stats`), with each file's blobs."""
+        """Return the statistics of snapshots (`compute_table_stats`), with each file's blobs.
+
+        Example:
+            >>> t.inspect.statistics_files()
+        """
         return self._table(MetadataTable.STATISTICS_FILES)
 
     def partition_statistics_files(self) -> pa.Table:
-        """Return the partition statistics of snapshots (`compute_partition_stats`)."""
+        """Return the partition statistics of snapshots (`compute_partition_stats`).
+
+        Example:
+            >>> t.inspect.partition_statistics_files()
+        """
         return self._table(MetadataTable.PARTITION_STATISTICS_FILES)
 
     def _table(self, name: MetadataTable, request: ScanRequest | None = None) -> pa.Table:

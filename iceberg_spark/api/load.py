@@ -32,7 +32,7 @@ def load_table(table: TableName, **properties: object) -> Table:
         NoSuchTableError: There is no table; the message says what was found instead.
 
     Example:
-        >>> ice.load_table("prod.db.events").scan("id < 10").to_arrow()
+        >>> ice.load_table("prod.shop.orders").scan("id < 10").to_arrow()
     """
     for name in properties:
         if name in _SCANNED_WITH:
@@ -67,7 +67,7 @@ def create_table(
         TableAlreadyExistsError: The table exists.
 
     Example:
-        >>> ice.create_table("prod.db.events", "id bigint, ts timestamp", partition_by=["days(ts)"])
+        >>> ice.create_table("prod.shop.log", "id bigint, ts timestamp", partition_by=["days(ts)"])
     """
     _check_storage("create_table", storage, _MADE_WITH)
     catalog, identifier = _resolved(table, storage)

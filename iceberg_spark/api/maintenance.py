@@ -122,16 +122,19 @@ class Maintenance:
     ) -> ExpireResult:
         """Remove old snapshots, and delete the files that no snapshot needs any more.
 
-        - `older_than`: Milliseconds since 1970 or a datetime with a zone; by default
-          `history.expire.max-snapshot-age-ms` (5 days).
-        - `retain_last`: By default `history.expire.min-snapshots-to-keep` (1).
+        - `older_than`: Milliseconds since 1970 or a datetime with a zone; by default 5 days ago.
+        - `retain_last`: By default 1. The properties `history.expire.*` set both defaults.
         - `snapshot_ids`: More snapshots to expire. Branches and tags keep their retention.
         - `dry_run`: Change nothing, and list the files.
+        - `max_concurrent_deletes`: The number of threads. `stream_results` has no effect.
         - `clean_expired_metadata`: Remove partition specs and schemas that nothing needs.
         - `delete_outside`: Delete files outside the table's location too (`not_deleted`).
         - `spark`: Compares files, as an active session does for large tables.
 
         Raises ValidationException (`gc.enabled`), NoSuchSnapshotError, InvalidInputError.
+
+        Example:
+            >>> t.maintenance.expire_snapshots(retain_last=5, dry_run=True)
         """
         expiry = Expiry(
             int(time.time() * 1000),
@@ -174,6 +177,9 @@ class Maintenance:
         Raises:
             InvalidInputError: The spec or a field is unknown.
             CommitFailedException: Other commits came first, too often.
+
+        Example:
+            >>> t.maintenance.rewrite_manifests(sort_by=["region"])
         """
         flag(use_caching, "use_caching")
         action = RewriteManifests(
@@ -211,7 +217,13 @@ class Maintenance:
             columns: By default all columns of primitive types; "a.b" is a field of a struct.
             spark: Its tasks read the table, as those of an active session do for more than 64 MB.
 
-        Raises NoSuchSnapshotError, InvalidSchemaError, InvalidInputError for nested columns.
+        Raises:
+            NoSuchSnapshotError: The snapshot does not exist.
+            InvalidSchemaError: There is no such column.
+            InvalidInputError: A column is not of a primitive type.
+
+        Example:
+            >>> t.maintenance.compute_table_stats(columns=["id", "region"]).ndv
         """
         loaded = self._newest()
         number = None if snapshot_id is None else check_int(snapshot_id, "snapshot_id")
@@ -228,7 +240,15 @@ class Maintenance:
         It starts from the nearest earlier snapshot's file and reads only newer manifests. A
         snapshot that has a file keeps it.
 
-        Raises NoSuchSnapshotError, InvalidInputError for a table without partitions.
+        Args:
+            snapshot_id: By default the current snapshot.
+
+        Raises:
+            NoSuchSnapshotError: The snapshot does not exist.
+            InvalidInputError: The table has no partitions.
+
+        Example:
+            >>> t.maintenance.compute_partition_stats().partition_statistics_file
         """
         loaded = self._newest()
         metadata, io = loaded.metadata, loaded.io
@@ -261,20 +281,26 @@ class Maintenance:
     ) -> OrphanResult:
         """Delete files in the table's folder that no snapshot names.
 
+        Hidden files (`_`, `.`), files of tables below and links are kept. If an error is raised,
+        nothing was deleted. Memory: some 500 bytes for each file that is old enough.
+
         - `older_than`: Milliseconds since 1970 or a datetime with a zone; by default 3 days ago.
-          Less than 24 hours ago needs `allow_recent`: a running write has made such files.
+        - `allow_recent`: Allow less than 24 hours ago. A running write has such files.
         - `location`: The table's, a folder of its properties `write.*.path`, or a folder below.
         - `dry_run`: List the files without deleting them.
-        - `file_list_view`: A list instead of the folder: a view's name, a DataFrame or an Arrow
-          table with `file_path` and `last_modified`.
+        - `equal_schemes`, `equal_authorities`: Schemes and hosts that are equal: {"s3a": "s3"}.
+        - `prefix_mismatch_mode`: For files that the metadata names under another scheme or host:
+          "ERROR", "IGNORE" (keep the file) or "DELETE".
+        - `max_concurrent_deletes`: The number of threads that delete files.
+        - `file_list_view`: A list instead of the folder: a view's name (in `spark`), a DataFrame or
+          an Arrow table with `file_path` and `last_modified`.
 
-        Hidden files (`_`, `.`), files of tables below and links are kept. A file that the metadata
-        names under another scheme or host is an error, unless `equal_schemes` or
-        `equal_authorities` declare them equal, or `prefix_mismatch_mode` is IGNORE or DELETE.
+        Raises:
+            ValidationException: It is unclear what is an orphan, or `gc.enabled` is false.
+            InvalidInputError: An argument is wrong.
 
-        This process holds some 500 bytes a file that is old enough. Raises ValidationException
-        where it can't be told what is an orphan or `gc.enabled` is false, InvalidInputError; also
-        any error of storage while looking: nothing was deleted then.
+        Example:
+            >>> t.maintenance.remove_orphan_files(dry_run=True).orphan_file_locations
         """
         search = OrphanSearch(
             old_enough(older_than, allow_recent),
@@ -294,10 +320,15 @@ class Maintenance:
     ) -> DeleteRewrite:
         """Turn equality deletes into position deletes, which are faster to read. No row changes.
 
-        Spark's tasks read the keys if a session is passed or active.
+        Args:
+            branch: By default main.
+            spark: The session whose tasks do the work; by default the active one.
 
         Raises:
             ValidationException: A compaction moved rows meanwhile to which the deletes apply.
+
+        Example:
+            >>> t.maintenance.convert_equality_deletes()
         """
         return self._rewrite_deletes(plan_conversion, branch, spark)
 
@@ -313,12 +344,23 @@ class Maintenance:
 
         Files below `min-file-size-bytes` or above `max-file-size-bytes` are rewritten, by
         partition, if there are `min-input-files` (5) of them or enough for a file; `rewrite-all`
-        rewrites all. `where` chooses partitions. Positions in removed data files are dropped.
-        `write.delete.granularity` decides whether each data file has its own. In format version 3
-        deletion vectors replace them, and existing deletion vectors stay.
+        rewrites all. Positions in removed data files are dropped. `write.delete.granularity`
+        decides whether each data file has its own. In format version 3 deletion vectors replace
+        them, and existing deletion vectors stay. With `partial-progress.enabled` a part that fails
+        is skipped, with a log entry, if others succeeded.
 
-        Raises InvalidOptionError, and ValidationException if another commit removed a file. With
-        `partial-progress.enabled` such a part is skipped, with a log entry, if others succeeded.
+        Args:
+            options: Those of Java's procedure, sizes in bytes.
+            where: A predicate that chooses partitions.
+            branch: By default main.
+            spark: The session whose tasks do the work; by default the active one.
+
+        Raises:
+            InvalidOptionError: An option is unknown or wrong.
+            ValidationException: Another commit removed a file.
+
+        Example:
+            >>> t.maintenance.rewrite_position_delete_files({"min-input-files": 2})
         """
         request = position_rewrite(options, where, branch, spark)
         loaded = self._newest()
@@ -337,6 +379,15 @@ class Maintenance:
         """Leave one position delete file for each data file, and drop dangling ones.
 
         With options or `where` it is `rewrite_position_delete_files`.
+
+        Args:
+            options: As for `rewrite_position_delete_files`.
+            where: As for `rewrite_position_delete_files`.
+            branch: By default main.
+            spark: The session whose tasks do the work; by default the active one.
+
+        Example:
+            >>> t.maintenance.rewrite_position_deletes()
         """
         if options or where is not None:
             return self.rewrite_position_delete_files(options, where, branch=branch, spark=spark)
@@ -345,8 +396,14 @@ class Maintenance:
     def remove_dangling_deletes(self, *, branch: str | None = None) -> RemovedDeletes:
         """Remove delete files that apply to no data file from the table.
 
+        Args:
+            branch: By default main.
+
         Raises:
             ValidationException: An older data file came meanwhile to which one of them applies.
+
+        Example:
+            >>> t.maintenance.remove_dangling_deletes().removed_delete_files
         """
         loaded = self._newest()
         with working(f"Looking for dangling deletes of {self._loaded.identifier}"):
@@ -384,7 +441,7 @@ class Maintenance:
             CommitFailedException: Too many commits of `partial-progress` failed.
 
         Example:
-            >>> t.maintenance.rewrite_data_files("sort", "zorder(a, b)", where="day = '2024-06-01'")
+            >>> t.maintenance.rewrite_data_files("sort", "zorder(id, amount)", "region = 'eu'")
         """
         loaded = self._newest()
         work = compaction(
@@ -407,12 +464,25 @@ class Maintenance:
     ) -> RewrittenPaths:
         """Rewrite the metadata for a copy of the table elsewhere. The table itself stays unchanged.
 
-        Metadata files, lists, manifests and position deletes go to the staging folder with paths
-        below `target_prefix`; `file_list_location` lists what to copy, "source,target" a line.
-        Versions are names of metadata files in the log: from `start_version` (exclusive) to
-        `end_version`. Copy all, then register the table by `latest_version`.
+        Metadata files, manifest lists, manifests and position deletes go to the staging folder,
+        with paths below `target_prefix`. Copy all files of the list, then register the table by
+        `latest_version`.
 
-        Raises InvalidInputError, and ValidationException for paths outside `source_prefix`.
+        Args:
+            source_prefix: The beginning of the paths to replace.
+            target_prefix: What replaces it.
+            start_version: A metadata file in the log: only what came after it.
+            end_version: The last metadata file; by default the current one.
+            staging_location: The staging folder; by default one below the table's metadata.
+            create_file_list: Write a list of the files to copy, "source,target" a line.
+
+        Raises:
+            InvalidInputError: An argument is wrong.
+            ValidationException: A path is outside `source_prefix`.
+
+        Example:
+            >>> moved = t.maintenance.rewrite_table_path(t.location(), "s3://lake/orders")
+            >>> moved.file_list_location
         """
         move = Move.of(source_prefix, target_prefix)
         lists_files = flag(create_file_list, "create_file_list")
@@ -424,6 +494,10 @@ class Maintenance:
         """Return what is worth doing, why, and at what cost; nothing for a healthy table.
 
         Reads manifests, and lists the folder of a table with at most 50,000 data files.
+
+        Example:
+            >>> for item in t.maintenance.plan():
+            ...     print(item.action, item.reason, item.gain)
         """
         with working(f"Looking after {self._loaded.identifier}"):
             return plan_upkeep(self._catalog, self._newest())
@@ -432,6 +506,12 @@ class Maintenance:
         """Do what `plan` returns, and return the results by action; a dry run returns the items.
 
         Each action is planned on the table that the previous one left, and commits by itself.
+
+        Args:
+            dry_run: Return the items of the plan, and do nothing.
+
+        Example:
+            >>> t.maintenance.run()
         """
         if flag(dry_run, "dry_run"):
             return {item.action: item for item in self.plan()}

@@ -44,9 +44,19 @@ class ManageSnapshots(CommitOnExit):
         max_snapshot_age_ms: int | None = None,
         min_snapshots_to_keep: int | None = None,
     ) -> Self:
-        """Create a branch at a snapshot; None means the current one.
+        """Create a branch.
 
         A table without a snapshot gets an empty one for the branch, as in Java.
+
+        Args:
+            snapshot_id: The snapshot of the branch; None means the current one.
+            branch_name: The new branch.
+            max_ref_age_ms: Milliseconds after which the branch may expire.
+            max_snapshot_age_ms: Milliseconds after which its snapshots may expire.
+            min_snapshots_to_keep: The number of its snapshots that are always kept.
+
+        Example:
+            >>> t.manage_snapshots().create_branch(None, "test", min_snapshots_to_keep=2).commit()
         """
         retention = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
         if snapshot_id is None:
@@ -59,7 +69,16 @@ class ManageSnapshots(CommitOnExit):
     def create_tag(
         self, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None = None
     ) -> Self:
-        """Create a tag at a snapshot; None means the current one."""
+        """Create a tag.
+
+        Args:
+            snapshot_id: The snapshot of the tag; None means the current one.
+            tag_name: The new tag.
+            max_ref_age_ms: Milliseconds after which the tag may expire.
+
+        Example:
+            >>> t.manage_snapshots().create_tag(None, "eoy", max_ref_age_ms=86_400_000).commit()
+        """
         number = None if snapshot_id is None else check_int(snapshot_id, "snapshot_id")
         retention = change.Retention(max_ref_age_ms)
         return self._then(change.CreateRef(_TAG, _name(tag_name), number, retention))
@@ -72,7 +91,18 @@ class ManageSnapshots(CommitOnExit):
         max_snapshot_age_ms: int | None = None,
         min_snapshots_to_keep: int | None = None,
     ) -> Self:
-        """Point a branch to any snapshot; a retention that isn't given stays."""
+        """Point a branch to any snapshot. A retention that is not passed stays.
+
+        Args:
+            snapshot_id: The new snapshot.
+            branch_name: The branch.
+            max_ref_age_ms: Milliseconds after which the branch may expire.
+            max_snapshot_age_ms: Milliseconds after which its snapshots may expire.
+            min_snapshots_to_keep: The number of its snapshots that are always kept.
+
+        Example:
+            >>> t.manage_snapshots().replace_branch(first_id, "audit").commit()
+        """
         retention = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
         number = check_int(snapshot_id, "snapshot_id")
         return self._then(change.ReplaceRef(_BRANCH, _name(branch_name), number, retention))
@@ -80,61 +110,146 @@ class ManageSnapshots(CommitOnExit):
     def replace_tag(
         self, snapshot_id: int, tag_name: str, max_ref_age_ms: int | None = None
     ) -> Self:
-        """Point a tag to another snapshot; a retention that isn't given stays."""
+        """Point a tag to another snapshot. A retention that is not passed stays.
+
+        Args:
+            snapshot_id: The new snapshot.
+            tag_name: The tag.
+            max_ref_age_ms: Milliseconds after which the tag may expire.
+
+        Example:
+            >>> t.manage_snapshots().replace_tag(first_id, "monday").commit()
+        """
         retention = change.Retention(max_ref_age_ms)
         number = check_int(snapshot_id, "snapshot_id")
         return self._then(change.ReplaceRef(_TAG, _name(tag_name), number, retention))
 
     def remove_branch(self, branch_name: str) -> Self:
-        """Remove a branch; its snapshots stay until they expire."""
+        """Remove a branch. Its snapshots stay until they expire.
+
+        Args:
+            branch_name: The branch.
+
+        Example:
+            >>> t.manage_snapshots().remove_branch("audit").commit()
+        """
         return self._then(change.RemoveRef(_BRANCH, _name(branch_name)))
 
     def remove_tag(self, tag_name: str) -> Self:
-        """Remove a tag; its snapshot stays until it expires."""
+        """Remove a tag. Its snapshot stays until it expires.
+
+        Args:
+            tag_name: The tag.
+
+        Example:
+            >>> t.manage_snapshots().remove_tag("monday").commit()
+        """
         return self._then(change.RemoveRef(_TAG, _name(tag_name)))
 
     def rename_branch(self, old_name: str, new_name: str) -> Self:
-        """Rename a branch; its retention stays."""
+        """Rename a branch. Its retention stays.
+
+        Args:
+            old_name: The branch.
+            new_name: The new name.
+
+        Example:
+            >>> t.manage_snapshots().rename_branch("audit", "checked").commit()
+        """
         return self._then(change.RenameBranch(_name(old_name), _name(new_name)))
 
     def fast_forward(self, branch_name: str, to: str) -> Self:
-        """Move a branch on to the snapshot of another branch or tag that descends from its own.
+        """Move a branch forward to a snapshot that descends from its own.
 
-        A branch that isn't there is created, as Java does.
+        A missing branch is created, as in Java.
+
+        Args:
+            branch_name: The branch.
+            to: The branch or tag whose snapshot it gets.
+
+        Example:
+            >>> t.manage_snapshots().fast_forward("audit", "main").commit()
         """
         return self._then(change.FastForward(_name(branch_name), _name(to)))
 
     def set_min_snapshots_to_keep(self, branch_name: str, min_snapshots_to_keep: int) -> Self:
-        """Set how many snapshots of a branch are kept at least."""
+        """Set how many snapshots of a branch are always kept.
+
+        Args:
+            branch_name: The branch.
+            min_snapshots_to_keep: At least 1.
+
+        Example:
+            >>> t.manage_snapshots().set_min_snapshots_to_keep("audit", 3).commit()
+        """
         retention = change.Retention(
             min_snapshots_to_keep=check_int(min_snapshots_to_keep, "min_snapshots_to_keep")
         )
         return self._then(change.SetRetention(_name(branch_name), retention))
 
     def set_max_snapshot_age_ms(self, branch_name: str, max_snapshot_age_ms: int) -> Self:
-        """Set how old snapshots of a branch get before they may expire."""
+        """Set after how long snapshots of a branch may expire.
+
+        Args:
+            branch_name: The branch.
+            max_snapshot_age_ms: Milliseconds.
+
+        Example:
+            >>> t.manage_snapshots().set_max_snapshot_age_ms("audit", 7 * 86_400_000).commit()
+        """
         retention = change.Retention(
             max_snapshot_age_ms=check_int(max_snapshot_age_ms, "max_snapshot_age_ms")
         )
         return self._then(change.SetRetention(_name(branch_name), retention))
 
     def set_max_ref_age_ms(self, name: str, max_ref_age_ms: int) -> Self:
-        """Set how old a branch or tag gets before it may expire."""
+        """Set after how long a branch or tag may expire.
+
+        Args:
+            name: The branch or tag.
+            max_ref_age_ms: Milliseconds.
+
+        Example:
+            >>> t.manage_snapshots().set_max_ref_age_ms("monday", 30 * 86_400_000).commit()
+        """
         retention = change.Retention(check_int(max_ref_age_ms, "max_ref_age_ms"))
         return self._then(change.SetRetention(_name(name), retention))
 
     def rollback_to_snapshot(self, snapshot_id: int) -> Self:
-        """Move main back to one of its own earlier snapshots."""
+        """Move main back to one of its own earlier snapshots.
+
+        Args:
+            snapshot_id: An ancestor of the current snapshot.
+
+        Example:
+            >>> t.manage_snapshots().rollback_to_snapshot(first_id).commit()
+        """
         return self._then(change.RollbackToSnapshot(check_int(snapshot_id, "snapshot_id")))
 
     def rollback_to_timestamp(self, timestamp_ms: int | datetime) -> Self:
-        """Move main back to its newest snapshot before a time (ms, or a datetime)."""
+        """Move main back to its newest snapshot before a time.
+
+        Args:
+            timestamp_ms: Milliseconds since 1970, or a datetime with a time zone.
+
+        Example:
+            >>> newest_ms = t.history()[-1].timestamp_ms
+            >>> t.manage_snapshots().rollback_to_timestamp(newest_ms).commit()
+        """
         return self._then(change.RollbackToTimestamp(moment_ms(timestamp_ms, "timestamp_ms")))
 
     def set_current_snapshot(
         self, snapshot_id: int | None = None, ref_name: str | None = None
     ) -> Self:
-        """Move main to any snapshot, given by its id or by the name of a branch or tag."""
+        """Move main to any snapshot.
+
+        Args:
+            snapshot_id: The snapshot.
+            ref_name: Or the branch or tag that has it.
+
+        Example:
+            >>> t.manage_snapshots().set_current_snapshot(ref_name="monday").commit()
+        """
         if (snapshot_id is None) == (ref_name is None):
             raise InvalidInputError("set_current_snapshot takes either snapshot_id or ref_name")
         if ref_name is not None:
@@ -142,14 +257,26 @@ class ManageSnapshots(CommitOnExit):
         return self._then(change.SetCurrentSnapshot(check_int(snapshot_id, "snapshot_id")))
 
     def cherrypick(self, snapshot_id: int) -> Self:
-        """Repeat an append or dynamic overwrite on main, or move main on to a snapshot after it.
+        """Repeat an append or dynamic overwrite on main, or move main forward to a later snapshot.
 
         This publishes what was staged with `wap.id`.
+
+        Args:
+            snapshot_id: The snapshot with the change.
+
+        Example:
+            >>> t.append(rows, branch="audit")
+            >>> staged = t.refs()["audit"].snapshot_id
+            >>> t.manage_snapshots().cherrypick(staged).commit()
         """
         return self._then(CherryPick(check_int(snapshot_id, "snapshot_id")))
 
     def commit(self) -> None:
-        """Commit the changes at once; in a transaction they wait for its commit."""
+        """Commit the changes at once. In a transaction they wait for its commit.
+
+        Example:
+            >>> t.manage_snapshots().create_tag(None, "eoy").remove_branch("audit").commit()
+        """
         actions: list[Action] = []
         pending: list[change.RefChange] = []
         for step in self._steps:

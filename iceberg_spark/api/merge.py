@@ -61,35 +61,91 @@ class MergeBuilder:
     def when_matched_update(
         self, values: Mapping[str, str], condition: str | None = None
     ) -> MergeBuilder:
-        """Set columns of matched rows: `{"v": "s.v + t.v"}`."""
+        """Set columns of matched rows.
+
+        Args:
+            values: SQL expressions by column of the target.
+            condition: A SQL predicate that must hold, too.
+
+        Example:
+            >>> merge = t.merge(rows, "t.id = s.id")
+            >>> merge.when_matched_update({"amount": "s.amount + t.amount"}).execute()
+        """
         return self._with(Kind.MATCHED, Does.UPDATE, condition, values)
 
     def when_matched_update_all(self, condition: str | None = None) -> MergeBuilder:
-        """Set all columns of matched rows to the source's columns of the same names."""
+        """Set all columns of matched rows to the source's columns of the same names.
+
+        Args:
+            condition: A SQL predicate that must hold, too.
+
+        Example:
+            >>> t.merge(rows, "t.id = s.id").when_matched_update_all("s.amount > 0").execute()
+        """
         return self._with(Kind.MATCHED, Does.UPDATE, condition)
 
     def when_matched_delete(self, condition: str | None = None) -> MergeBuilder:
-        """Delete matched rows."""
+        """Delete matched rows.
+
+        Args:
+            condition: A SQL predicate that must hold, too.
+
+        Example:
+            >>> t.merge(rows, "t.id = s.id").when_matched_delete("s.amount < 0").execute()
+        """
         return self._with(Kind.MATCHED, Does.DELETE, condition)
 
     def when_not_matched_insert(
         self, values: Mapping[str, str], condition: str | None = None
     ) -> MergeBuilder:
-        """Insert source rows that match no target row; columns without a value become NULL."""
+        """Insert source rows that match no target row; columns without a value become NULL.
+
+        Args:
+            values: SQL expressions by column of the target.
+            condition: A SQL predicate that must hold, too.
+
+        Example:
+            >>> merge = t.merge(rows, "t.id = s.id")
+            >>> merge.when_not_matched_insert({"id": "s.id", "region": "'eu'"}).execute()
+        """
         return self._with(Kind.NOT_MATCHED, Does.INSERT, condition, values)
 
     def when_not_matched_insert_all(self, condition: str | None = None) -> MergeBuilder:
-        """Insert source rows that match no target row, column by name."""
+        """Insert source rows that match no target row, column by name.
+
+        Args:
+            condition: A SQL predicate that must hold, too.
+
+        Example:
+            >>> t.merge(rows, "t.id = s.id").when_not_matched_insert_all().execute()
+        """
         return self._with(Kind.NOT_MATCHED, Does.INSERT, condition)
 
     def when_not_matched_by_source_update(
         self, values: Mapping[str, str], condition: str | None = None
     ) -> MergeBuilder:
-        """Set columns of target rows that no source row matches."""
+        """Set columns of target rows that no source row matches.
+
+        Args:
+            values: SQL expressions by column of the target.
+            condition: A SQL predicate that must hold, too.
+
+        Example:
+            >>> merge = t.merge(rows, "t.id = s.id")
+            >>> merge.when_not_matched_by_source_update({"amount": "0"}, "t.id > 100").execute()
+        """
         return self._with(Kind.BY_SOURCE, Does.UPDATE, condition, values)
 
     def when_not_matched_by_source_delete(self, condition: str | None = None) -> MergeBuilder:
-        """Delete target rows that no source row matches."""
+        """Delete target rows that no source row matches.
+
+        Args:
+            condition: A SQL predicate that must hold, too.
+
+        Example:
+            >>> merge = t.merge(rows, "t.id = s.id")
+            >>> merge.when_not_matched_by_source_delete("t.region = 'eu'").execute()
+        """
         return self._with(Kind.BY_SOURCE, Does.DELETE, condition)
 
     def execute(self, max_attempts: int = 1) -> ChangedRows:
@@ -102,6 +158,10 @@ class MergeBuilder:
         Raises:
             ValidationException: It conflicts with another commit.
             InvalidInputError: Several source rows match a target row.
+
+        Example:
+            >>> merge = t.merge(rows, "t.id = s.id").when_matched_update_all()
+            >>> merge.execute(max_attempts=3).updated
         """
         if max_attempts < 1:
             raise InvalidInputError(f"max_attempts must be at least 1, not {max_attempts!r}")

@@ -14,6 +14,12 @@ def register(spark: SparkSession) -> None:
 
     Not needed where the package is installed: Spark finds it by the module
     `pyspark_pyiceberg_lite`. It helps where the package is shipped to a running session.
+
+    Args:
+        spark: The session, classic or Connect.
+
+    Example:
+        >>> ice.register(spark)
     """
     checked_session(spark)
     check_worker_python(spark)

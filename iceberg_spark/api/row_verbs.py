@@ -89,7 +89,8 @@ class RowVerbs:
         - `distribution_mode`: "none", "hash" or "range" overrides `write.distribution-mode`.
 
         Example:
-            >>> t.append(pa.table({"id": [1, 2]}))
+            >>> t.append(rows)
+            >>> t.append(rows, branch="audit", snapshot_properties={"job": "nightly"})
         """
         token = self._token(txn_app_id, txn_version, branch)
         summary = self._summary(snapshot_properties, token)
@@ -128,11 +129,18 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> None:
-        """Replace the rows that match the filter, or all rows, by those of `df`.
+        """Replace the rows that match a filter, or all rows, by those of `df`.
+
+        - `df`, `engine`, `distribution_mode`: As for `append`.
+        - `overwrite_filter`: A SQL predicate or an expression of `col`.
+        - `allow_rewrite`: Rewrite files of which only some rows match.
 
         Raises:
             ValidationException: Rows that match were committed meanwhile. Or, with
                 `allow_rewrite=False`, only some rows of a file match.
+
+        Example:
+            >>> t.overwrite(rows, "region = 'eu'")
         """
         with session_of(df):
             predicate, time_zone = _parsed(overwrite_filter), session_time_zone()
@@ -144,26 +152,14 @@ class RowVerbs:
             plan = changes.save_plan("nothing", branch, summary, case_sensitive)
             added = changes.write(df, plan, engine, distribution_mode)
             replaced: tuple[DataFile, ...] = ()
+            options = deferred.TargetOptions(branch, case_sensitive, time_zone)
             rewrites = allow_rewrite and predicate != ALWAYS_TRUE
             if rewrites:
-                options = deferred.TargetOptions(branch, case_sensitive, time_zone)
                 change = changes.take_out(predicate, options, use_spark=is_frame(df))
                 replaced = change.removed_data
                 added += change.added_data
-            changes.actions.append(
-                deferred.OverwriteFiles(
-                    added,
-                    replaced,
-                    row_filter=None if rewrites else predicate,
-                    deletes_filter=predicate if rewrites else None,
-                    planned=changes.planned(branch, predicate, rewrites=rewrites),
-                    branch=branch,
-                    snapshot_properties=summary,
-                    case_sensitive=case_sensitive,
-                    time_zone=time_zone,
-                    schema=changes.metadata().schema,
-                )
-            )
+            action = _overwrite(changes, added, replaced, predicate, options, summary, rewrites)
+            changes.actions.append(action)
 
     def delete(
         self,
@@ -181,15 +177,21 @@ class RowVerbs:
         Files whose rows all match are removed unopened. `write.delete.mode` decides whether others
         are rewritten or get position deletes.
 
-        - `delete_filter`: With a session any deterministic Spark expression, without one a filter
-          of `scan`.
-        - `alias`: A name by which the filter may call the table.
+        Args:
+            delete_filter: With a session any deterministic Spark expression, without one a filter
+                of `scan`.
+            branch: The branch to commit to, main by default.
+            snapshot_properties: Entries of the snapshot's summary.
+            case_sensitive: Whether names of columns are case-sensitive.
+            alias: A name by which the filter may call the table.
+            txn_app_id: The application of a batch that is written only once.
+            txn_version: The number of the batch, which grows from batch to batch.
 
         Raises:
             ValidationException: Rows that the filter concerns were committed meanwhile.
 
         Example:
-            >>> t.delete("region = 'eu' and ts < '2024-01-01'").deleted
+            >>> t.delete("region = 'eu' and id < 10").deleted
         """
         token = self._token(txn_app_id, txn_version, branch)
         names, summary = deferred.Names(alias), self._summary(snapshot_properties, token)
@@ -217,7 +219,17 @@ class RowVerbs:
         """Set columns to SQL expressions, in the rows that match. Runs on Spark.
 
         Values are stored by the rules of Spark's ANSI mode. `write.update.mode` decides how files
-        change. With an `alias`, expressions may call the table by it.
+        change.
+
+        Args:
+            updates: SQL expressions by column; "a.b" is a field of a struct.
+            where: A SQL predicate or an expression of `col`; all rows by default.
+            branch: The branch to commit to, main by default.
+            snapshot_properties: Entries of the snapshot's summary.
+            case_sensitive: Whether names of columns are case-sensitive.
+            alias: A name by which expressions may call the table.
+            txn_app_id: The application of a batch that is written only once.
+            txn_version: The number of the batch, which grows from batch to batch.
 
         Raises:
             InvalidInputError: A value does not fit its column.
@@ -255,12 +267,17 @@ class RowVerbs:
         """Write changes by key. The table is not read (PyIceberg's method is a merge).
 
         A column `_op` says what a row does: I, U, +I, +U (INSERT, UPDATE_AFTER) replace the rows of
-        its key; D, -D, -U (DELETE, UPDATE_BEFORE) delete them. Without it all rows replace.
+        its key; D, -D, -U (DELETE, UPDATE_BEFORE) delete them. Without it all rows replace. The
+        last row of a key wins.
 
-        The last row of a key wins: by `order_by`, columns of `df` without ties, or in input order.
+        - `df`: A Spark DataFrame, or Arrow or pandas rows.
+        - `keys`: The columns of the key, by default the identifier fields.
+        - `order_by`: Columns without ties that decide which row is the last; by default the order
+          of the input.
+        - `global_delete`: Delete in all partitions, for keys that do not decide the partition.
 
-        - `keys`: The key's columns, by default the identifier fields. They must decide the
-          partition, unless `global_delete` is set.
+        Example:
+            >>> t.upsert(rows, keys=["id", "region"]).added_records
         """
         token = self._token(txn_app_id, txn_version, branch)
         with self._changes() as changes, changes.batch(token) as is_new:
@@ -303,15 +320,18 @@ class RowVerbs:
     ) -> deferred.ChangedRows:
         """Apply changes by key in the order of a sequence, whenever and however often they come.
 
-        `df` has a row for each change; `sequence_by` (a column; of a frame any expression) says
-        which is later, and what the table has from a later change stays. `apply_as_deletes` and
-        `apply_as_truncates` are conditions over the rows. All columns of `df` are taken, those of
-        `column_list`, or all but `except_column_list`. Type 2 keeps what rows were, from
-        `__START_AT` to before `__END_AT`. Deletes are remembered for `cdc.tombstone-retention`.
-        Columns that a change names in a list column `__unavailable` keep their value (type 1).
-        `merge_schema` adds columns that the table lacks, and widens types.
+        - `df`, `keys`: The changes, and the columns of their key.
+        - `sequence_by`: The column that orders the changes of a key; of a frame any expression.
+        - `apply_as_deletes`, `apply_as_truncates`: Conditions of changes that delete their row, or
+          all rows with a smaller sequence.
+        - `column_list`, `except_column_list`: The columns of `df` that are stored; by default all.
+        - `stored_as_scd_type`: 1 stores the newest row of a key, 2 all, with their times.
+        - `merge_schema`: Add columns that the table lacks, and widen types.
 
         Raises InvalidInputError for NULL keys and sequences, and for changes that share both.
+
+        Example:
+            >>> t.apply_changes(rows, ["id"], "ts", apply_as_deletes="amount < 0")
         """
         token = self._token(txn_app_id, txn_version, branch)
         lists, names = (column_list, except_column_list), deferred.column_names
@@ -368,12 +388,18 @@ class RowVerbs:
     ) -> deferred.MergeBuilder:
         """Return a builder of a MERGE, which runs on Spark: add clauses, then `.execute()`.
 
-        - `source`: A Spark DataFrame or Arrow data; it is read once.
-        - `on`: The condition. It calls the target `t` and the source `s`, as the clauses do.
-        - `aliases`: Other names of target and source.
+        Args:
+            source: A Spark DataFrame or Arrow data; it is read once.
+            on: The condition. It calls the target `t` and the source `s`, as the clauses do.
+            branch: The branch to commit to, main by default.
+            snapshot_properties: Entries of the snapshot's summary.
+            case_sensitive: Whether names of columns are case-sensitive.
+            aliases: Other names of target and source.
+            txn_app_id: The application of a batch that is written only once.
+            txn_version: The number of the batch, which grows from batch to batch.
 
         Example:
-            >>> merge = t.merge(changes, "t.id = s.id").when_matched_update_all()
+            >>> merge = t.merge(rows, "t.id = s.id").when_matched_update_all()
             >>> merge.when_not_matched_insert_all().execute()
         """
         token = self._token(txn_app_id, txn_version, branch)
@@ -416,7 +442,21 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> None:
-        """Replace the partitions that get rows. The other partitions stay unchanged."""
+        """Replace the partitions that get rows. The other partitions stay unchanged.
+
+        Args:
+            df: A Spark DataFrame, or Arrow or pandas rows.
+            branch: The branch to commit to, main by default.
+            snapshot_properties: Entries of the snapshot's summary.
+            case_sensitive: Whether names of columns are case-sensitive.
+            engine: As for `append`.
+            distribution_mode: As for `append`.
+            txn_app_id: The application of a batch that is written only once.
+            txn_version: The number of the batch, which grows from batch to batch.
+
+        Example:
+            >>> t.dynamic_partition_overwrite(rows)
+        """
         token = self._token(txn_app_id, txn_version, branch)
         summary = self._summary(snapshot_properties, token)
         with self._changes() as changes, changes.batch(token) as is_new:
@@ -449,6 +489,9 @@ class RowVerbs:
 
         Raises:
             InvalidInputError: A file does not fit, or the table already has it.
+
+        Example:
+            >>> t.add_files("/data/orders/part-0.parquet")
         """
         token = self._token(txn_app_id, txn_version, branch)
         summary = self._summary(snapshot_properties, token)
@@ -468,6 +511,29 @@ class RowVerbs:
             )
             action.check(metadata, changes.io)
             changes.actions.append(action)
+
+
+def _overwrite(
+    changes: deferred.StagedChanges,
+    added: tuple[DataFile, ...],
+    replaced: tuple[DataFile, ...],
+    predicate: Unbound,
+    options: deferred.TargetOptions,
+    summary: Summary | None,
+    rewrites: bool,
+) -> deferred.OverwriteFiles:
+    return deferred.OverwriteFiles(
+        added,
+        replaced,
+        row_filter=None if rewrites else predicate,
+        deletes_filter=predicate if rewrites else None,
+        planned=changes.planned(options.branch, predicate, rewrites=rewrites),
+        branch=options.branch,
+        snapshot_properties=summary,
+        case_sensitive=options.case_sensitive,
+        time_zone=options.time_zone,
+        schema=changes.metadata().schema,
+    )
 
 
 def _parsed(predicate: str | Predicate | Unbound) -> Unbound:

@@ -80,13 +80,23 @@ class TableScan(ScanRequest):
         return printable(f"TableScan({', '.join([self.loaded.identifier, *arguments])})")
 
     def select(self, *fields: str) -> TableScan:
-        """Return the scan with these columns only; nested ones as "a.b"."""
+        """Return the scan with these columns only; nested ones as "a.b".
+
+        Args:
+            *fields: Names of columns, nested ones as "a.b".
+
+        Example:
+            >>> t.scan("id < 10").select("id", "region").to_arrow()
+        """
         return replace(self, selected_fields=fields)
 
     def plan_files(self) -> ScanPlan:
         """Return the data files that may hold matching rows, with the deletes that apply to them.
 
         The plan is a sequence of tasks. Its `.metrics` count what was skipped.
+
+        Example:
+            >>> t.scan("id < 10").plan_files().metrics.skipped_data_files
         """
         return self._planned(self._context())
 
@@ -99,7 +109,7 @@ class TableScan(ScanRequest):
         """Return a text that shows which files a read opens and skips, and which engine reads them.
 
         Example:
-            >>> print(t.scan("ts >= '2024-06-01'").explain())
+            >>> print(t.scan("id < 10").explain())
         """
         planned = plan(self.loaded.metadata, self.io, self._context())  # nobody reads it
         lines = (
@@ -108,7 +118,12 @@ class TableScan(ScanRequest):
         return ShownText(printable(deferred.explain(planned, lines)))
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """Return the rows as a stream of Arrow batches; memory holds a batch at a time."""
+        """Return the rows as a stream of Arrow batches; memory holds a batch at a time.
+
+        Example:
+            >>> for batch in t.scan("id < 10").to_arrow_batch_reader():
+            ...     print(batch.num_rows)
+        """
         context = self._context()
         tasks = self._planned(context)
         batches = (batch for task in tasks for batch in read_task(context, self.io, task))
@@ -117,7 +132,11 @@ class TableScan(ScanRequest):
         return pa.RecordBatchReader.from_batches(schema, rows)
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows as one Arrow table; all of them are held in memory."""
+        """Return the rows as one Arrow table; all of them are held in memory.
+
+        Example:
+            >>> t.scan("id < 10", selected_fields=("id", "region")).to_arrow()
+        """
         if self.limit is not None:
             return self.to_arrow_batch_reader().read_all()
         context = self._context()
@@ -127,7 +146,11 @@ class TableScan(ScanRequest):
         return pa.Table.from_batches(public_batches(batches, schema), schema)
 
     def to_pandas(self) -> Any:
-        """Return the rows as a `pandas.DataFrame`; all of them are held in memory."""
+        """Return the rows as a `pandas.DataFrame`; all of them are held in memory.
+
+        Example:
+            >>> t.scan("id < 10").to_pandas()
+        """
         return pandas_frame(self.to_arrow())
 
     def to_df(
@@ -142,6 +165,9 @@ class TableScan(ScanRequest):
         Raises:
             InvalidInputError: There is no session.
             UnsupportedError: The engine cannot read the table; the message says why.
+
+        Example:
+            >>> t.scan("id < 10").to_df(spark).groupBy("region").count()
         """
         session = on_spark.needed_session(spark)
         planned = self._planned(self._context(session))
@@ -162,6 +188,9 @@ class TableScan(ScanRequest):
     ) -> deferred.ChangeScan:
         """Return the rows that were inserted and deleted after `start`, up to and including `end`.
 
+        Compaction changes nothing. The filter and the columns of this scan apply. Otherwise it is
+        Java's `create_changelog_view`.
+
         - `start`, `end`: Snapshot ids, or names of branches or tags. By default all of the history.
         - `identifier_columns`, or `compute_updates` by the schema's identifier fields: Show updates
           as UPDATE_BEFORE and UPDATE_AFTER.
@@ -169,16 +198,12 @@ class TableScan(ScanRequest):
         - `by`: "row-id" finds updates by row lineage (format version 3) instead of by values.
         - `carried_over`: Show rows that a commit only wrote again, as Java's table `changes`.
 
-        Compaction changes nothing. The filter and the columns of this scan apply. Otherwise it is
-        Java's `create_changelog_view`.
-
         Raises InvalidInputError, NoSuchSnapshotError.
+
+        Example:
+            >>> t.scan().changes("monday", identifier_columns=["id"]).to_arrow()
         """
-        pins = {**{name: getattr(self, name) for name in _NUMBERS}, "tag": self.tag,
-                "metadata_columns": self.metadata_columns or None}  # fmt: skip
-        pinned = [name for name, value in pins.items() if value is not None]
-        if pinned:
-            raise InvalidInputError(f"changes() can't be used on a scan with {', '.join(pinned)}")
+        self._check_not_pinned()
         metadata = self.loaded.metadata
         one_of(by, "by", ("row-id",))
         if by and (identifier_columns or compute_updates):
@@ -200,10 +225,20 @@ class TableScan(ScanRequest):
         first = deferred.snapshot_of(metadata, start, "start")
         return deferred.ChangeScan(metadata, self.io, request, first, last)
 
+    def _check_not_pinned(self) -> None:
+        pins = {**{name: getattr(self, name) for name in _NUMBERS}, "tag": self.tag,
+                "metadata_columns": self.metadata_columns or None}  # fmt: skip
+        pinned = [name for name, value in pins.items() if value is not None]
+        if pinned:
+            raise InvalidInputError(f"changes() can't be used on a scan with {', '.join(pinned)}")
+
     def count(self) -> int:
         """Count the rows, from the metadata if it has the answer, otherwise by reading.
 
         Without a filter and without delete files, the manifest list is enough.
+
+        Example:
+            >>> t.scan("region = 'eu'").count()
         """
         row_count = count_by_manifest_list(self.loaded.metadata, self.io, self._context())
         if row_count is None:

@@ -68,7 +68,7 @@ def sql(spark: SparkSession, query: str, args: Args = None, **frames: Any) -> Da
         IcebergError: The change fails, as it does with the methods of `Table`.
 
     Example:
-        >>> ice.sql(spark, "SELECT count(*) FROM prod.db.events WHERE day = :day", {"day": day})
+        >>> ice.sql(spark, "SELECT count(*) FROM prod.shop.orders WHERE id < :id", {"id": 9})
     """
     return sql_with(spark, query, args, frames)
 
@@ -109,6 +109,13 @@ def explain(spark: SparkSession, query: str) -> str:
     """Return, for a person, what a query reads of each Iceberg table, and what prunes it.
 
     The last line tells whether Spark's optimizer prunes files as well, and if not, why.
+
+    Args:
+        spark: The session, classic or Connect.
+        query: A query in SQL.
+
+    Example:
+        >>> print(ice.explain(spark, "SELECT * FROM prod.shop.orders WHERE id < 10"))
     """
     _check(spark, query)
     parts = plan_query(spark, query).parts

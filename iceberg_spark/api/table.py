@@ -78,15 +78,27 @@ class Table(RowVerbs):
         return deferred.Inspect(self._loaded, self.io)
 
     def schema(self) -> Schema:
-        """Return the current schema."""
+        """Return the current schema.
+
+        Example:
+            >>> t.schema().column_names
+        """
         return self.metadata.schema
 
     def spec(self) -> PartitionSpec:
-        """Return the default partition spec."""
+        """Return the default partition spec.
+
+        Example:
+            >>> [field.name for field in t.spec().fields]
+        """
         return self.metadata.spec
 
     def sort_order(self) -> SortOrder:
-        """Return the default sort order."""
+        """Return the default sort order.
+
+        Example:
+            >>> t.sort_order().fields
+        """
         return self.metadata.sort_order
 
     @property
@@ -95,27 +107,51 @@ class Table(RowVerbs):
         return TableProperties(self.metadata.properties)
 
     def location(self) -> str:
-        """Return the table's location."""
+        """Return the table's location.
+
+        Example:
+            >>> t.location()
+        """
         return self.metadata.location
 
     def current_snapshot(self) -> Snapshot | None:
-        """Return the newest snapshot of main, None for a table without one."""
+        """Return the newest snapshot of main, None for a table without one.
+
+        Example:
+            >>> t.current_snapshot().summary["total-records"]
+        """
         return self.metadata.current_snapshot
 
     def snapshots(self) -> list[Snapshot]:
-        """Return all snapshots, in the order they were added."""
+        """Return all snapshots, in the order they were added.
+
+        Example:
+            >>> [snapshot.snapshot_id for snapshot in t.snapshots()]
+        """
         return Snapshots(self.metadata.snapshots.values())
 
     def refs(self) -> dict[str, SnapshotRef]:
-        """Return branches and tags by name."""
+        """Return branches and tags by name.
+
+        Example:
+            >>> t.refs()["monday"].snapshot_id
+        """
         return References(self.metadata.refs)
 
     def history(self) -> list[SnapshotLogEntry]:
-        """Return which snapshot became current when (ms since the epoch)."""
+        """Return which snapshot became current when (ms since the epoch).
+
+        Example:
+            >>> [entry.snapshot_id for entry in t.history()]
+        """
         return History(self.metadata.snapshot_log)
 
     def refresh(self) -> Table:
-        """Load the newest version; returns the table itself."""
+        """Load the newest version, and return the table itself.
+
+        Example:
+            >>> t.refresh().current_snapshot()
+        """
         self._loaded = self._catalog.load(self.identifier)
         return self
 
@@ -136,21 +172,20 @@ class Table(RowVerbs):
         limit: int | None = None,
         engine: Engine | None = None,
     ) -> TableScan:
-        """Return a scan of the version as loaded; nothing is read yet.
+        """Return a scan of the version as loaded. Nothing is read yet.
 
         - `row_filter`: A SQL predicate, or an expression of `col`.
         - `selected_fields`: Names of columns, nested ones as "a.b".
-        - `as_of_timestamp_ms`: Milliseconds since 1970, or a datetime with a time zone.
-        - `start_snapshot_id`: With `end_snapshot_id` (inclusive): the rows that were appended after
-          this snapshot.
-        - `time_zone`: Of timestamp literals without an offset; by default the session's.
-        - `engine`: "native" or "arrow" forces the engine of `to_df`.
+        - `snapshot_id`, `branch`, `tag`, `as_of_timestamp_ms` (ms since 1970, or a datetime with a
+          zone): What to read instead of the newest snapshot of main.
+        - `start_snapshot_id`, `end_snapshot_id`: Read the rows that were appended after the first.
+        - `metadata_columns`: Columns such as "_file", which are added to the result.
+        - `case_sensitive`, `time_zone`: How names match; the zone of literals without an offset.
+        - `limit`, `engine`: The largest number of rows; "native" or "arrow" for `to_df`.
+
+        Example:
+            >>> t.scan("id < 10", ("id", "region"), tag="monday").to_arrow()
         """
-        at_ms = (
-            None
-            if as_of_timestamp_ms is None
-            else moment_ms(as_of_timestamp_ms, "as_of_timestamp_ms")
-        )
         return TableScan(
             loaded=self._loaded,
             io=self.io,
@@ -159,7 +194,7 @@ class Table(RowVerbs):
             snapshot_id=snapshot_id,
             branch=branch,
             tag=tag,
-            as_of_timestamp_ms=at_ms,
+            as_of_timestamp_ms=_milliseconds(as_of_timestamp_ms),
             start_snapshot_id=start_snapshot_id,
             end_snapshot_id=end_snapshot_id,
             metadata_columns=names(metadata_columns, "metadata_columns"),
@@ -199,10 +234,20 @@ class Table(RowVerbs):
         txn_version: int | None = None,
         branch: str | None = None,
     ) -> deferred.TableTransaction:
-        """Return a transaction: `with t.transaction() as tx:` commits several changes at once.
+        """Return a transaction, which commits several changes at once at the end of its with-block.
 
-        With `txn_app_id` and `txn_version` all of it is one batch: where that is committed to
-        `branch` (main by default) already, its verbs do nothing and nothing lands.
+        With `txn_app_id` and `txn_version`, all of it is one batch. If `branch` already has the
+        batch, the transaction changes nothing.
+
+        Args:
+            txn_app_id: The application that writes the batch.
+            txn_version: The number of the batch, which grows from batch to batch.
+            branch: The branch of the batch, main by default.
+
+        Example:
+            >>> with t.transaction() as tx:
+            ...     tx.delete("id = 1")
+            ...     tx.append(rows)
         """
         token = token_of(txn_app_id, txn_version, branch)
         shown = self._loaded if token is None else self._newest()
@@ -213,15 +258,31 @@ class Table(RowVerbs):
     def explain_append(
         self, engine: Engine | None = None, distribution_mode: Distribution | None = None
     ) -> str:
-        """Return which engine would write an appended frame and why, and how rows go to tasks."""
+        """Return which engine writes an appended DataFrame and why, and how rows go to tasks.
+
+        Args:
+            engine: "native" or "arrow", as for `append`.
+            distribution_mode: "none", "hash" or "range", as for `append`.
+
+        Example:
+            >>> print(t.explain_append())
+        """
         return ShownText(deferred.write_plan(self.metadata, engine, distribution_mode))
 
     def update_properties(self) -> deferred.UpdateProperties:
-        """Return a builder: `.set({...})`, `.remove("k")`, then `.commit()` or a with-block."""
+        """Return a builder of property changes; `commit`, or the end of a with-block, commits them.
+
+        Example:
+            >>> t.update_properties().set({"write.format.default": "orc"}).remove("note").commit()
+        """
         return deferred.UpdateProperties(self._each_alone())
 
     def manage_snapshots(self) -> deferred.ManageSnapshots:
-        """Return a builder of branches, tags and the current snapshot: `.create_tag(...)`, ..."""
+        """Return a builder of changes of branches, tags and the current snapshot.
+
+        Example:
+            >>> t.manage_snapshots().create_tag(None, "eoy").commit()
+        """
         return deferred.ManageSnapshots(self._land)
 
     @property
@@ -243,7 +304,7 @@ class Table(RowVerbs):
             StorageError: The store failed.
 
         Example:
-            >>> t.report().save("events.html")
+            >>> t.report().save("/data/orders.html")
         """
         advice = self.maintenance.plan()
         with working(f"Reporting on {self.identifier}"):
@@ -257,18 +318,37 @@ class Table(RowVerbs):
     ) -> deferred.UpdateSchema:
         """Return a builder of column changes: add, rename, delete, move, widen, ...
 
-        `allow_incompatible_changes` lets columns become required, and required ones be added.
+        Args:
+            allow_incompatible_changes: Let columns become required, and required ones be added.
+            case_sensitive: Whether names of columns are case-sensitive.
+
+        Example:
+            >>> with t.update_schema() as update:
+            ...     update.add_column("note", "string").rename_column("amount", "price")
         """
         return self._each_alone().update_schema(allow_incompatible_changes, case_sensitive)
 
     def update_spec(self, case_sensitive: bool = True) -> deferred.UpdateSpec:
-        """Return a builder of partition changes: `.add_field("days(ts)")`, `.remove_field(...)`."""
+        """Return a builder of partition changes.
+
+        Args:
+            case_sensitive: Whether names of columns are case-sensitive.
+
+        Example:
+            >>> t.update_spec().add_field("days(ts)").commit()
+        """
         return self._each_alone().update_spec(case_sensitive)
 
     def update_sort_order(self, case_sensitive: bool = True) -> deferred.UpdateSortOrder:
-        """Return a builder of a new sort order: `.asc("ts").desc("id", null_order="nulls first")`.
+        """Return a builder of a new sort order.
 
-        Rows that are written from then on are sorted so, a task's rows at a time.
+        From then on, each task of a write sorts its rows.
+
+        Args:
+            case_sensitive: Whether names of columns are case-sensitive.
+
+        Example:
+            >>> t.update_sort_order().asc("ts").desc("id", null_order="nulls first").commit()
         """
         return self._each_alone().update_sort_order(case_sensitive)
 
@@ -280,3 +360,7 @@ class Table(RowVerbs):
 
     def _take(self, loaded: LoadedTable) -> None:
         self._loaded = loaded
+
+
+def _milliseconds(as_of: int | datetime | None) -> int | None:
+    return None if as_of is None else moment_ms(as_of, "as_of_timestamp_ms")

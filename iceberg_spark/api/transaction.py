@@ -91,10 +91,17 @@ class TableTransaction(RowVerbs):
         return with_summary(properties, self._batch_token, token)
 
     def commit_transaction(self) -> None:
-        """Commit the changes; without any nothing happens.
+        """Commit the changes; without any, nothing happens.
 
-        Raises CommitFailedException, ValidationException (what was written is removed then) or
-        CommitStateUnknownException (nothing is removed).
+        Raises:
+            CommitFailedException: Other commits came first, too often. New files are removed.
+            ValidationException: Another commit conflicts. New files are removed.
+            CommitStateUnknownException: The catalog did not answer. No file is removed.
+
+        Example:
+            >>> with t.transaction() as tx:
+            ...     tx.append(rows)
+            ...     tx.commit_transaction()
         """
         before = self._staged.base
         try:
@@ -106,7 +113,15 @@ class TableTransaction(RowVerbs):
             raise CommitState(may_have_landed=True, landed=True).unknown(error) from error
 
     def run_merge(self, request: MergeRequest) -> ChangedRows:
-        """Add the change of a merge."""
+        """Add the change of a merge. `tx.merge(...).execute()` calls this.
+
+        Args:
+            request: The merge as it was written.
+
+        Example:
+            >>> with t.transaction() as tx:
+            ...     tx.merge(rows, "t.id = s.id").when_matched_delete().execute()
+        """
         return self._run_merge(request)
 
     def overwrite_files(
@@ -117,9 +132,25 @@ class TableTransaction(RowVerbs):
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Add and remove data files by their descriptions; their rows are not read.
+        """Add and remove data files by their descriptions. Their rows are not read.
 
-        A file to delete that the table does not have is a ValidationException.
+        Args:
+            add: Files to add.
+            delete: Files to remove from the table.
+            branch: The branch to commit to, main by default.
+            snapshot_properties: Entries of the snapshot's summary.
+
+        Raises:
+            ValidationException: The table does not have a file to remove.
+
+        Example:
+            >>> task = t.scan("region = 'eu'").plan_files()[0]
+            >>> file = ice.DataFile(
+            ...     ice.DataFileContent.DATA, task.file_path, task.file_format, task.partition,
+            ...     task.record_count, task.file_size_in_bytes, task.spec_id,
+            ... )
+            >>> with t.transaction() as tx:
+            ...     tx.overwrite_files(delete=[file])
         """
         summary = self._summary(snapshot_properties, None)
         self._staged.actions.append(
@@ -127,11 +158,26 @@ class TableTransaction(RowVerbs):
         )
 
     def set_properties(self, updates: Mapping[str, str], removals: Sequence[str] = ()) -> None:
-        """Set and remove table properties; `format-version` upgrades the table."""
+        """Set and remove table properties; `format-version` upgrades the table.
+
+        Args:
+            updates: Values by name.
+            removals: Names of properties to remove.
+
+        Example:
+            >>> with t.transaction() as tx:
+            ...     tx.set_properties({"owner": "sales"}, removals=["note"])
+        """
         self._staged.actions.append(UpdateProperties(updates, removals))
 
     def manage_snapshots(self) -> ManageSnapshots:
-        """Return a builder of branches and tags; its `commit` adds the changes here."""
+        """Return a builder of branches and tags; its `commit` adds the changes here.
+
+        Example:
+            >>> with t.transaction() as tx:
+            ...     tx.append(rows)
+            ...     tx.manage_snapshots().create_tag(None, "loaded").commit()
+        """
 
         def add(actions: Iterable[Action]) -> None:
             self._staged.actions.extend(actions)
@@ -141,7 +187,16 @@ class TableTransaction(RowVerbs):
     def update_schema(
         self, allow_incompatible_changes: bool = False, case_sensitive: bool = True
     ) -> UpdateSchema:
-        """Return a builder of column changes; see `Table.update_schema`."""
+        """Return a builder of column changes; see `Table.update_schema`.
+
+        Args:
+            allow_incompatible_changes: Let columns become required, and required ones be added.
+            case_sensitive: Whether names of columns are case-sensitive.
+
+        Example:
+            >>> with t.transaction() as tx:
+            ...     tx.update_schema().add_column("note", "string").commit()
+        """
 
         def add(schema: Schema, before: Schema) -> None:
             self._define(SetSchema(schema, self._staged.base.metadata, before=before))
@@ -154,7 +209,15 @@ class TableTransaction(RowVerbs):
         )
 
     def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:
-        """Return a builder of partition field changes; see `Table.update_spec`."""
+        """Return a builder of partition field changes; see `Table.update_spec`.
+
+        Args:
+            case_sensitive: Whether names of columns are case-sensitive.
+
+        Example:
+            >>> with t.transaction() as tx:
+            ...     tx.update_spec().add_field("days(ts)").commit()
+        """
 
         def add(spec: PartitionSpec, before: PartitionSpec, default: bool) -> None:
             self._define(SetSpec(spec, self._staged.base.metadata, before=before, default=default))
@@ -162,7 +225,15 @@ class TableTransaction(RowVerbs):
         return UpdateSpec(self._staged.metadata(), add, case_sensitive=case_sensitive)
 
     def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
-        """Return a builder of a new sort order; see `Table.update_sort_order`."""
+        """Return a builder of a new sort order; see `Table.update_sort_order`.
+
+        Args:
+            case_sensitive: Whether names of columns are case-sensitive.
+
+        Example:
+            >>> with t.transaction() as tx:
+            ...     tx.update_sort_order().asc("id").commit()
+        """
         return UpdateSortOrder(
             self._staged.metadata(),
             lambda order: self._define(SetSortOrder(order)),

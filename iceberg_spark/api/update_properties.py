@@ -30,9 +30,18 @@ class UpdateProperties(CommitOnExit):
         return "\n".join([f"UpdateProperties, {self._state}:", *(lines or ["  no change yet"])])
 
     def set(self, updates: Mapping[str, Any] | None = None, **more: Any) -> UpdateProperties:
-        """Set properties, values as their text; reserved ones are refused at commit.
+        """Set properties. Values become text; reserved names are refused at commit.
 
-        Raises InvalidInputError for one that is to be removed as well (Java: PropertiesUpdate).
+        Args:
+            updates: Values by name.
+            **more: The same as keywords.
+
+        Raises:
+            InvalidInputError: A property is to be removed as well, or its value is None.
+            InvalidTypeError: `updates` is not a mapping.
+
+        Example:
+            >>> t.update_properties().set({"write.format.default": "orc"}, owner="sales").commit()
         """
         if updates is not None and not isinstance(updates, Mapping):
             raise InvalidTypeError(
@@ -48,7 +57,18 @@ class UpdateProperties(CommitOnExit):
         return self
 
     def remove(self, *keys: str) -> UpdateProperties:
-        """Remove properties; those that aren't there are fine. Raises as `set`."""
+        """Remove properties. A missing one is no error.
+
+        Args:
+            *keys: Names of properties.
+
+        Raises:
+            InvalidInputError: A property is to be set as well.
+            InvalidTypeError: A name is not text.
+
+        Example:
+            >>> t.update_properties().remove("owner", "note").commit()
+        """
         for key in keys:
             if not isinstance(key, str):
                 raise InvalidTypeError(f"remove() takes names, as in remove('a', 'b'), not {key!r}")
@@ -62,7 +82,11 @@ class UpdateProperties(CommitOnExit):
             raise InvalidInputError(f"Property '{key}' is to be set and removed at once")
 
     def commit(self) -> None:
-        """Commit the changes at once."""
+        """Commit the changes at once.
+
+        Example:
+            >>> t.update_properties().set(owner="sales").commit()
+        """
         self._done = True
         for message in property_warnings(self._updates):
             warnings.warn(message, stacklevel=2)

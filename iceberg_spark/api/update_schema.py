@@ -56,7 +56,14 @@ class UpdateSchema(CommitOnExit):
         return f"UpdateSchema, {self._state}: {text}"
 
     def case_sensitive(self, case_sensitive: bool) -> UpdateSchema:
-        """Set whether the case of names counts; call it before the changes."""
+        """Set whether the case of names counts; call it before the changes.
+
+        Args:
+            case_sensitive: Whether names are case-sensitive.
+
+        Example:
+            >>> t.update_schema().case_sensitive(False).delete_column("AMOUNT").commit()
+        """
         self._update.case_sensitive = case_sensitive
         return self
 
@@ -68,12 +75,19 @@ class UpdateSchema(CommitOnExit):
         required: bool = False,
         default_value: Any = None,
     ) -> UpdateSchema:
-        """Add a column, "a.b" to struct a (or the struct in list or map a), with new ids.
+        """Add a column. A field of a list or map is added to the struct in it.
 
-        The type is DDL text ("bigint", "struct<a: int>") or a PySpark, Arrow or Iceberg type. A
-        required column needs a default or `allow_incompatible_changes`. A default, from
-        format-version 3 on, is also what the rows have that are there already; those of structs
-        and maps are dicts, of lists lists.
+        Args:
+            path: The new column: "a.b" is a field of the struct a.
+            type: DDL text ("bigint", "struct<a: int>") or a PySpark, Arrow or Iceberg type.
+            doc: A comment.
+            required: Whether it holds no NULLs. That needs a default or
+                `allow_incompatible_changes`.
+            default_value: From format version 3 on: the value of existing rows, and of new rows
+                without one. Those of structs and maps are dicts.
+
+        Example:
+            >>> t.update_schema().add_column("note", "string", doc="free text").commit()
         """
         full = _name(path)
         *above, name = full.split(".") if isinstance(path, str) else path
@@ -86,12 +100,27 @@ class UpdateSchema(CommitOnExit):
         return self
 
     def delete_column(self, path: ColumnPath) -> UpdateSchema:
-        """Delete a column; its id is never used again."""
+        """Delete a column. Its id is never used again.
+
+        Args:
+            path: The column: "a.b", or a tuple of names.
+
+        Example:
+            >>> t.update_schema().delete_column("amount").commit()
+        """
         self._update.delete_column(_name(path))
         return self
 
     def rename_column(self, path: ColumnPath, new_name: str) -> UpdateSchema:
-        """Rename a column; the new name is its own, without those of its parents."""
+        """Rename a column.
+
+        Args:
+            path: The column: "a.b", or a tuple of names.
+            new_name: The new name alone, without the names of its parents.
+
+        Example:
+            >>> t.update_schema().rename_column("amount", "price").commit()
+        """
         self._update.rename_column(_name(path), new_name)
         return self
 
@@ -102,10 +131,19 @@ class UpdateSchema(CommitOnExit):
         doc: str | None = None,
         required: bool | None = None,
     ) -> UpdateSchema:
-        """Widen a column's type, change its doc, let it hold nulls or (when allowed) no longer.
+        """Widen a column's type, change its comment, or whether it holds NULLs.
 
-        int becomes long, float double, a decimal one of more digits and the same scale; in
-        format-version 3 also date timestamp, unknown any type.
+        int becomes long, float double, a decimal one of more digits and the same scale; in format
+        version 3 also date timestamp, and unknown any type.
+
+        Args:
+            path: The column: "a.b", or a tuple of names.
+            type: The wider type.
+            doc: The new comment.
+            required: False lets the column hold NULLs; True needs `allow_incompatible_changes`.
+
+        Example:
+            >>> t.update_schema().update_column("amount", doc="in euros").commit()
         """
         name = _name(path)
         if type is not None:
@@ -118,14 +156,28 @@ class UpdateSchema(CommitOnExit):
         return self
 
     def make_column_optional(self, path: ColumnPath) -> UpdateSchema:
-        """Let a column hold nulls."""
+        """Let a column hold NULLs.
+
+        Args:
+            path: The column: "a.b", or a tuple of names.
+
+        Example:
+            >>> t.update_schema().make_column_optional("id").commit()
+        """
         self._update.make_optional(_name(path))
         return self
 
     def set_default_value(self, path: ColumnPath, default_value: Any) -> UpdateSchema:
-        """Set the value that writers use from now on for rows without one; None for no default.
+        """Set the value of new rows without one (format version 3).
 
-        That of a struct is {} or none: set those of its fields by their paths.
+        Args:
+            path: The column: "a.b", or a tuple of names.
+            default_value: The value, None for no default. That of a struct is {} or None: set those
+                of its fields by their paths.
+
+        Example:
+            >>> t.update_properties().set({"format-version": "3"}).commit()
+            >>> t.update_schema().set_default_value("amount", 0.0).commit()
         """
         name = _name(path)
         kind = self._update.column(name).field_type
@@ -133,36 +185,79 @@ class UpdateSchema(CommitOnExit):
         return self
 
     def move_first(self, path: ColumnPath) -> UpdateSchema:
-        """Move a column before all others of its struct."""
+        """Move a column before all others of its struct.
+
+        Args:
+            path: The column: "a.b", or a tuple of names.
+
+        Example:
+            >>> t.update_schema().move_first("ts").commit()
+        """
         self._update.move_first(_name(path))
         return self
 
     def move_before(self, path: ColumnPath, before_path: ColumnPath) -> UpdateSchema:
-        """Move a column right before another one of its struct."""
+        """Move a column right before another one of its struct.
+
+        Args:
+            path: The column: "a.b", or a tuple of names.
+            before_path: The column that follows.
+
+        Example:
+            >>> t.update_schema().move_before("ts", "amount").commit()
+        """
         self._update.move_before(_name(path), _name(before_path))
         return self
 
     def move_after(self, path: ColumnPath, after_path: ColumnPath) -> UpdateSchema:
-        """Move a column right after another one of its struct."""
+        """Move a column right after another one of its struct.
+
+        Args:
+            path: The column: "a.b", or a tuple of names.
+            after_path: The column in front.
+
+        Example:
+            >>> t.update_schema().move_after("ts", "id").commit()
+        """
         self._update.move_after(_name(path), _name(after_path))
         return self
 
     def set_identifier_fields(self, *fields: str) -> UpdateSchema:
-        """Set the columns that identify a row, by their names after the update; none for none."""
+        """Set the columns that identify a row.
+
+        Args:
+            *fields: Their names after the update; none for no identifier.
+
+        Example:
+            >>> update = t.update_schema(allow_incompatible_changes=True)
+            >>> update.update_column("id", required=True).set_identifier_fields("id").commit()
+        """
         self._update.set_identifier_fields(fields)
         return self
 
     def union_by_name(self, new_schema: SchemaInput) -> UpdateSchema:
-        """Add the columns that another schema has, widen types and take over docs, by name."""
+        """Add the columns of another schema, widen types and take over comments, by name.
+
+        Args:
+            new_schema: DDL text, or a PySpark, Arrow or Iceberg schema.
+
+        Example:
+            >>> t.update_schema().union_by_name("id bigint, note string").commit()
+        """
         theirs = as_schema(new_schema, format_version=self._update.format_version)
         add_union(self._update, theirs)
         return self
 
     def commit(self) -> None:
-        """Commit the changes; without any, or to what is there already, nothing is committed.
+        """Commit the changes. If nothing changes, nothing is committed.
 
-        Raises InvalidSchemaError, CommitFailedException, and ValidationException when the schema
-        was changed by another commit since the table was loaded.
+        Raises:
+            InvalidSchemaError: A change is not allowed.
+            CommitFailedException: Other commits came first, too often.
+            ValidationException: Another commit changed the schema since the table was loaded.
+
+        Example:
+            >>> t.update_schema().add_column("note", "string").commit()
         """
         self._done = True
         self._add(self._update.apply(), self._update.schema)

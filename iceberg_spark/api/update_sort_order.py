@@ -47,9 +47,15 @@ class UpdateSortOrder(CommitOnExit):
         transform: Transform | str | None = None,
         null_order: NullOrder | str | None = None,
     ) -> UpdateSortOrder:
-        """Sort by a column ("id"), or by a transform of it ("days(ts)"), least first.
+        """Sort by a column, smallest first.
 
-        The transform may be passed apart ("bucket[16]"). Nulls come first by default.
+        Args:
+            column: A column ("id"), or a transform of one ("days(ts)").
+            transform: The transform, if `column` has none ("bucket[16]").
+            null_order: "nulls first" (default) or "nulls last".
+
+        Example:
+            >>> t.update_sort_order().asc("days(ts)", null_order="nulls last").commit()
         """
         return self._sort_by(column, transform, SortDirection.ASC, null_order)
 
@@ -59,16 +65,36 @@ class UpdateSortOrder(CommitOnExit):
         transform: Transform | str | None = None,
         null_order: NullOrder | str | None = None,
     ) -> UpdateSortOrder:
-        """Sort as `asc`, largest first. Nulls come last by default."""
+        """Sort by a column, largest first.
+
+        Args:
+            column: A column ("id"), or a transform of one ("days(ts)").
+            transform: The transform, if `column` has none ("bucket[16]").
+            null_order: "nulls first" or "nulls last" (default).
+
+        Example:
+            >>> t.update_sort_order().desc("ts").commit()
+        """
         return self._sort_by(column, transform, SortDirection.DESC, null_order)
 
     def add_field(self, field: str) -> UpdateSortOrder:
-        """Sort by a field written as in `create_table`: "bucket(16, id) desc nulls first"."""
+        """Sort by a field that is written as in `create_table`.
+
+        Args:
+            field: Text such as "bucket(16, id) desc nulls first".
+
+        Example:
+            >>> t.update_sort_order().add_field("bucket(16, id) desc nulls first").commit()
+        """
         self._take(parse_sort_field(field, self._metadata.schema, self._case_sensitive))
         return self
 
     def commit(self) -> None:
-        """Commit the order; one that the table has already as its default changes nothing."""
+        """Commit the order. If the table has it as its default already, nothing is committed.
+
+        Example:
+            >>> t.update_sort_order().asc("id").commit()
+        """
         self._done = True
         self._add(SortOrder(1, tuple(self._fields)) if self._fields else UNSORTED)
 

@@ -44,18 +44,29 @@ class UpdateSpec(CommitOnExit):
         return f"UpdateSpec, {self._state}: {text}"
 
     def add_field(self, field: str, name: str | None = None) -> UpdateSpec:
-        """Add a field such as "region", "days(ts)", "bucket(16, id)", "truncate(4, s) as t".
+        """Add a partition field.
 
-        Without a name it gets one like `ts_day`, `id_bucket_16`, `s_trunc_4`.
+        Args:
+            field: "region", "days(ts)", "bucket(16, id)", "truncate(4, s) as t".
+            name: Its name; by default one like `ts_day`, `id_bucket_16`, `s_trunc_4`.
+
+        Example:
+            >>> t.update_spec().add_field("days(ts)", name="day").commit()
         """
         source_id, transform, default_name = self._term(field)
         self._update.add_field(source_id, transform, name or default_name)
         return self
 
     def remove_field(self, field: str) -> UpdateSpec:
-        """Remove a field by its name, or by its term ("days(ts)").
+        """Remove a partition field.
 
-        In format version 1 a void field, always null, replaces it.
+        In format version 1 a void field, always NULL, replaces it.
+
+        Args:
+            field: The name of the field, or its term ("days(ts)").
+
+        Example:
+            >>> t.update_spec().remove_field("region").commit()
         """
         if "(" in field and not any(part.name == field for part in self._update.spec.fields):
             source_id, transform, _ = self._term(field)
@@ -65,25 +76,49 @@ class UpdateSpec(CommitOnExit):
         return self
 
     def rename_field(self, name: str, new_name: str) -> UpdateSpec:
-        """Rename a field."""
+        """Rename a partition field.
+
+        Args:
+            name: The name of the field.
+            new_name: The new name.
+
+        Example:
+            >>> t.update_spec().rename_field("region", "area").commit()
+        """
         self._update.rename_field(name, new_name)
         return self
 
     def reorder(self, names: Sequence[str]) -> UpdateSpec:
-        """Give the fields another order, all by their names after the update; not in v1."""
+        """Give the fields another order. Format version 1 does not allow it.
+
+        Args:
+            names: All names after the update.
+
+        Example:
+            >>> t.update_spec().add_field("days(ts)").reorder(["ts_day", "region"]).commit()
+        """
         self._update.reorder(names)
         return self
 
     def add_non_default_spec(self) -> UpdateSpec:
-        """Only add the spec: the table's default stays."""
+        """Only add the spec. The table's default spec stays.
+
+        Example:
+            >>> t.update_spec().add_field("days(ts)").add_non_default_spec().commit()
+        """
         self._default = False
         return self
 
     def commit(self) -> None:
-        """Commit the changes; nothing happens if the result is the default spec already.
+        """Commit the changes. If the result is the default spec, nothing is committed.
 
-        Raises InvalidSchemaError, CommitFailedException, and ValidationException when the
-        partitioning was changed by another commit since the table was loaded.
+        Raises:
+            InvalidSchemaError: A change is not allowed.
+            CommitFailedException: Other commits came first, too often.
+            ValidationException: Another commit changed the partitioning since the table was loaded.
+
+        Example:
+            >>> t.update_spec().add_field("days(ts)").commit()
         """
         self._done = True
         self._add(self._update.apply(), self._update.spec, self._default)

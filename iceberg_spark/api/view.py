@@ -46,19 +46,38 @@ class View:
         return f"View({self._identifier})"
 
     def name(self) -> Name:
-        """Return its name, as a tuple."""
+        """Return the view's name, as a tuple.
+
+        Example:
+            >>> view.name()
+        """
         return tuple(self._identifier.split("."))
 
     def schema(self) -> Schema:
-        """Return its columns."""
+        """Return the view's columns.
+
+        Example:
+            >>> view.schema().column_names
+        """
         return self.metadata.schema
 
     def sql_for(self, dialect: str = SPARK_DIALECT) -> str | None:
-        """Return its text in a dialect of SQL, None without one."""
+        """Return the view's text in a dialect of SQL, None without one.
+
+        Args:
+            dialect: A name such as "spark" or "trino".
+
+        Example:
+            >>> view.sql_for("spark")
+        """
         return self.metadata.current_version.sql_for(dialect)
 
     def current_version(self) -> ViewVersion:
-        """Return its definition."""
+        """Return the view's current definition.
+
+        Example:
+            >>> view.current_version().version_id
+        """
         return self.metadata.current_version
 
     @property
@@ -67,7 +86,11 @@ class View:
         return list(self.metadata.versions)
 
     def history(self) -> list[ViewHistoryEntry]:
-        """Return when which version became the current one."""
+        """Return which version became current when.
+
+        Example:
+            >>> [entry.version_id for entry in view.history()]
+        """
         return list(self.metadata.version_log)
 
     @property
@@ -76,7 +99,11 @@ class View:
         return dict(self.metadata.properties)
 
     def location(self) -> str:
-        """Return the location of its metadata."""
+        """Return the location of the view's metadata.
+
+        Example:
+            >>> view.location()
+        """
         return self.metadata.location
 
     def uuid(self) -> UUID:

@@ -106,7 +106,14 @@ class Column:
 
 
 def col(name: str) -> Column:
-    """Return a column by its full name, nested names joined by dots."""
+    """Return a column by its full name, nested names joined by dots.
+
+    Args:
+        name: The full name: "a.b" is a field of the struct a.
+
+    Example:
+        >>> (ice.col("id") >= 10) & ice.col("region").is_in(["eu", "us"])
+    """
     return Column(name)
 
 

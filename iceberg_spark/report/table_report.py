@@ -38,11 +38,14 @@ class TableReport:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the document to a local file.
 
+        Args:
+            path: The path of the file.
+
         Raises:
             OSError: The file cannot be written.
 
         Example:
-            >>> t.report().save("events.html")
+            >>> t.report().save("/data/orders.html")
         """
         Path(path).write_text(self.html, encoding="utf-8")
 

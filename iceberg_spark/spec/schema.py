@@ -135,15 +135,37 @@ class Schema:
         return max(self._by_id, default=0)
 
     def as_struct(self) -> StructType:
-        """Return the top-level fields as a struct type."""
+        """Return the top-level fields as a struct type.
+
+        Example:
+            >>> t.schema().as_struct()
+        """
         return StructType(*self.fields)
 
     def get(self, field_id: int) -> NestedField | None:
-        """Return the field with that id, or None."""
+        """Return the field with that id, or None.
+
+        Args:
+            field_id: The id of a field.
+
+        Example:
+            >>> t.schema().get(1)
+        """
         return self._by_id.get(field_id)
 
     def find_field(self, name_or_id: str | int, case_sensitive: bool = True) -> NestedField:
-        """Return a field by full name or id. Raises InvalidSchemaError naming the columns."""
+        """Return a field.
+
+        Args:
+            name_or_id: The full name ("a.b") or the id.
+            case_sensitive: Whether names are case-sensitive.
+
+        Raises:
+            InvalidSchemaError: There is no such column; the message names the columns.
+
+        Example:
+            >>> t.schema().find_field("amount").field_id
+        """
         field_id = (
             name_or_id if isinstance(name_or_id, int) else self._lookup(name_or_id, case_sensitive)
         )
@@ -158,7 +180,16 @@ class Schema:
     def find_id(
         self, name: str, case_sensitive: bool = True, *, as_spelled: bool = False
     ) -> int | None:
-        """Return the id of a full name, or None; `as_spelled` backquotes are part of the name."""
+        """Return the id of a column, or None.
+
+        Args:
+            name: The full name ("a.b").
+            case_sensitive: Whether names are case-sensitive.
+            as_spelled: Backquotes are part of the name.
+
+        Example:
+            >>> t.schema().find_id("amount")
+        """
         look = self._lookup_name if as_spelled else self._lookup
         return look(name, case_sensitive)
 
@@ -189,19 +220,48 @@ class Schema:
         )
 
     def find_type(self, name_or_id: str | int, case_sensitive: bool = True) -> IcebergType:
-        """Return the type of a field by full name or id."""
+        """Return the type of a field.
+
+        Args:
+            name_or_id: The full name ("a.b") or the id.
+            case_sensitive: Whether names are case-sensitive.
+
+        Example:
+            >>> t.schema().find_type("amount")
+        """
         return self.find_field(name_or_id, case_sensitive).field_type
 
     def find_column_name(self, field_id: int) -> str | None:
-        """Return the full name of an id, or None."""
+        """Return the full name of an id, or None.
+
+        Args:
+            field_id: The id of a field.
+
+        Example:
+            >>> t.schema().find_column_name(1)
+        """
         return self._name_of.get(field_id)
 
     def parent_id(self, field_id: int) -> int | None:
-        """Return the id of the field that contains this one, None at the top."""
+        """Return the id of the field that contains this one, None at the top.
+
+        Args:
+            field_id: The id of a field.
+
+        Example:
+            >>> t.schema().parent_id(1)
+        """
         return self._parent_of.get(field_id)
 
     def path_ids(self, field_id: int) -> tuple[int, ...]:
-        """Return the ids from the top-level field down to this one."""
+        """Return the ids from the top-level field down to this one.
+
+        Args:
+            field_id: The id of a field.
+
+        Example:
+            >>> t.schema().path_ids(1)
+        """
         path = [field_id]
         while (parent := self._parent_of.get(path[-1])) is not None:
             path.append(parent)
