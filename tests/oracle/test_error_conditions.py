@@ -74,6 +74,8 @@ STORED = (
 
 MATCHED = """MERGE INTO {c}.conditions.r t
     USING (SELECT 1L AS id, 'a' AS s, 5 AS n) s ON t.id = s.id WHEN"""
+TWICE = """MERGE INTO {c}.conditions.r t
+    USING (SELECT 1L AS id, 1 AS i, 2 AS i, NULL AS p) s ON t.id = s.id"""
 ASSIGNED = (
     "INSERT INTO {c}.conditions.t BY NAME SELECT 1 AS id, 'a' AS region, 2 AS x",
     "INSERT INTO {c}.conditions.t BY NAME SELECT 1 AS id, 'a' AS regionx",
@@ -119,6 +121,21 @@ ASSIGNED = (
     f"{MATCHED} MATCHED AND sum(s.n) = 1 THEN DELETE",
     f"{MATCHED} MATCHED AND rand() > 0.5 THEN DELETE",
     f"{MATCHED} MATCHED AND nothing = 1 THEN DELETE",
+    f"{MATCHED} MATCHED THEN UPDATE SET i = row_number() OVER (ORDER BY t.id)",
+    f"{MATCHED} MATCHED THEN UPDATE SET i = sum(s.n)",
+    f"{MATCHED} NOT MATCHED BY SOURCE THEN UPDATE SET i = sum(t.i) OVER ()",
+    f"{MATCHED} MATCHED AND row_number() OVER (ORDER BY t.id) = 1 THEN DELETE",
+    f"{MATCHED} MATCHED THEN UPDATE SET t.p.nothing = 1",
+    f"{MATCHED} MATCHED THEN UPDATE SET t.i.x = 1",
+    f"{TWICE} WHEN MATCHED THEN UPDATE SET t.i = s.i",
+    f"{TWICE} WHEN MATCHED THEN UPDATE SET *",
+    f"{TWICE} WHEN NOT MATCHED THEN INSERT *",
+    f"{TWICE} AND s.i = 1 WHEN MATCHED THEN DELETE",
+    "MERGE INTO {c}.conditions.r t USING {c}.conditions.r s ON t.id WHEN MATCHED THEN DELETE",
+    "MERGE INTO {c}.conditions.r t USING {c}.conditions.r s ON t.p = 1 WHEN MATCHED THEN DELETE",
+    f"{SOURCE} AND row_number() OVER (ORDER BY t.id) = 1 WHEN MATCHED THEN DELETE",
+    "UPDATE {c}.conditions.r SET i = 1 WHERE sum(i) = 1",
+    "UPDATE {c}.conditions.r SET i = 1 WHERE row_number() OVER (ORDER BY id) = 1",
     f"{SOURCE} AND rand() > 0 WHEN MATCHED THEN DELETE",
     f"{SOURCE} AND sum(t.id) > 0 WHEN MATCHED THEN DELETE",
     SOURCE,

@@ -29,11 +29,16 @@ def assigned_column(path: Name, statement: Update | Merge, destination: Landing)
     for start in range(len(table)):
         size = len(table) - start
         if len(path) > size and folded[:size] == [part.lower() for part in table[start:]]:
-            rest = ".".join(path[size:])
-            field_id = destination.schema.find_id(rest, case_sensitive=destination.case_sensitive)
-            if field_id is not None:
-                return rest
+            if _has_column(destination, path[size]) and not _has_column(destination, path[0]):
+                return ".".join(path[size:])
+            if _has_column(destination, ".".join(path[size:])):
+                return ".".join(path[size:])
     return ".".join(path)
+
+
+def _has_column(destination: Landing, name: str) -> bool:
+    schema = destination.schema
+    return schema.find_id(name, case_sensitive=destination.case_sensitive) is not None
 
 
 def values_of(columns: Sequence[str], texts: Sequence[str], destination: Landing) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,9 +19,10 @@ from iceberg_spark.api.statements.assigned import (
     values_of,
 )
 from iceberg_spark.api.statements.landing import Landing, landing
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidExpressionError, InvalidInputError, InvalidSchemaError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.fixed_clock import BARE, clock
+from iceberg_spark.spark.session.error_conditions import AMBIGUOUS_REFERENCE, with_condition
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.coerced_structs import CoercedStructs, coerces_structs
 from iceberg_spark.spark.sql.current_namespace import whole_name
@@ -38,7 +40,7 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     """Carry out a MERGE. Raises InvalidInputError for a row that several source rows match."""
     destination = landing(spark, statement.table)
     moment = time.time_ns() // 1000
-    source = _rows_of(spark, statement, destination, moment)
+    source, ambiguous = _rows_of(spark, statement, destination, moment)
     if statement.schema_evolution:
         source_schema = from_spark(source.schema)
         destination = destination.with_columns(
@@ -76,15 +78,33 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
                 assigned_column(path, statement, destination) for path in clause.columns or ()
             ]
             builder = _with_clause(builder, clause, condition, dict(once(columns, values)))
-        builder.execute()
+        with _ambiguous_columns(ambiguous):
+            builder.execute()
     return nothing(spark)
 
 
-def _rows_of(spark: SparkSession, statement: Merge, destination: Landing, moment: int) -> DataFrame:
-    """Return the source, whose clock functions return the same time as those of the clauses.
+@contextmanager
+def _ambiguous_columns(names: Collection[str]) -> Iterator[None]:
+    """Give an error about a column that the source has twice Spark's condition for it.
 
-    Columns with the same name are ambiguous, so they get names that no clause uses. With schema
-    evolution they keep their name, and the merge is refused.
+    These columns have other names while the merge runs, so that the names resolve to no column.
+    """
+    try:
+        yield
+    except (InvalidExpressionError, InvalidSchemaError) as error:
+        if any(f"`{name}` cannot be" in str(error) or f"'{name}'" in str(error) for name in names):
+            with_condition(error, AMBIGUOUS_REFERENCE)
+        raise
+
+
+def _rows_of(
+    spark: SparkSession, statement: Merge, destination: Landing, moment: int
+) -> tuple[DataFrame, list[str]]:
+    """Return the source, and the names that several of its columns have.
+
+    Its clock functions return the same time as those of the clauses. Columns with the same name are
+    ambiguous, so they get names that no clause uses. With schema evolution they keep their name,
+    and the merge is refused.
     """
     everything = f"SELECT * FROM {statement.source}"  # noqa: S608 (the user's own text)
     query = plan_query(spark, everything, seen=destination.seen)
@@ -95,12 +115,12 @@ def _rows_of(spark: SparkSession, statement: Merge, destination: Landing, moment
     fold = str if destination.case_sensitive else str.lower
     times = Counter(map(fold, rows.columns))
     if statement.schema_evolution or len(times) == len(rows.columns):
-        return rows
+        return rows, []
     names = [
         name if times[fold(name)] == 1 else f"{name} (column {position})"
         for position, name in enumerate(rows.columns, 1)
     ]
-    return rows.toDF(*names)
+    return rows.toDF(*names), [name for name in rows.columns if times[fold(name)] > 1]
 
 
 def _queried(spark: SparkSession, query: Query, text: str) -> Collection[str]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql.types import BooleanType
 
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
 from iceberg_spark.spark.row_level.outer_condition import without_subqueries
 from iceberg_spark.spark.session.error_conditions import (
     MERGE_AGGREGATE,
     MERGE_NON_DETERMINISTIC,
+    MISSING_GROUP_BY,
+    NOT_BOOLEAN,
+    UNSUPPORTED_EXPRESSION,
+    ErrorCondition,
     with_condition,
 )
 from iceberg_spark.spark.session.expressions import expression
@@ -20,39 +26,48 @@ from iceberg_spark.spark.session.expressions import expression
 _PROBE = "__iceberg_spark_probe"
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 _CORRELATED = "UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
+_OTHER_TYPES = "BINARY_OP_DIFF_TYPES"
 _VALUE_ERRORS = ("ArithmeticException", "NumberFormatException", "DateTimeException")
-
-
 _AGGREGATE = "UNSUPPORTED_EXPR_FOR_OPERATOR"
 _IN_WHERE = "INVALID_WHERE_CONDITION"
-_OF_MERGES = {
+_WINDOW_IN_WHERE = "_LEGACY_ERROR_TEMP_1034"
+
+Reported: TypeAlias = Mapping[str, ErrorCondition]
+"""The condition that Spark reports for a statement, by the one of the check that fails here."""
+
+OF_UPDATE: Reported = {_IN_WHERE: MISSING_GROUP_BY, _WINDOW_IN_WHERE: UNSUPPORTED_EXPRESSION}
+OF_MERGE: Reported = {
     _NOT_DETERMINISTIC: MERGE_NON_DETERMINISTIC,
     _AGGREGATE: MERGE_AGGREGATE,
     _IN_WHERE: MERGE_AGGREGATE,
+    _WINDOW_IN_WHERE: UNSUPPORTED_EXPRESSION,
 }
-"""What Spark reports for expressions that a MERGE may not have in a condition."""
+OF_MERGED_VALUES: Reported = {
+    "MISSING_GROUP_BY": UNSUPPORTED_EXPRESSION,
+    _WINDOW_IN_WHERE: UNSUPPORTED_EXPRESSION,
+}
 
 
-def check_merge_condition(pairs: DataFrame, condition: str, what: str) -> None:
-    """Refuse a condition of a MERGE as `check_condition` does, with Spark's conditions for it.
-
-    Raises InvalidExpressionError.
-    """
+@contextmanager
+def reporting(reported: Reported) -> Iterator[None]:
+    """Attach to errors of checks the condition that Spark reports for the statement."""
     try:
-        check_condition(pairs, condition, what)
+        yield
     except InvalidExpressionError as error:
-        cause = error.__cause__
-        reported = [_OF_MERGES[name] for name in _OF_MERGES if _says(cause, name)]
-        if reported:
-            with_condition(error, reported[0])
+        for name, condition in reported.items():
+            if _says(error.__cause__, name):
+                with_condition(error, condition)
+                break
         raise
 
 
-def check_condition(frame: DataFrame, condition: str, what: str) -> None:
+def check_condition(
+    frame: DataFrame, condition: str, what: str, no_boolean: ErrorCondition = NOT_BOOLEAN
+) -> None:
     """Refuse a condition that Spark cannot resolve, that is not boolean, or that is random.
 
     Spark's analyzer checks it: only deterministic expressions may join. Raises
-    InvalidExpressionError.
+    InvalidExpressionError, with Spark's condition `no_boolean` for one of another type.
     """
     session = frame.sparkSession
     one_row = session.range(1).toDF(_PROBE)
@@ -60,6 +75,8 @@ def check_condition(frame: DataFrame, condition: str, what: str) -> None:
         try:
             streams = frame.join(one_row, expression(f"({condition}) = true")).isStreaming
         except AnalysisException as error:
+            if _says(error, _OTHER_TYPES):
+                _check_boolean(frame, condition, what, no_boolean)
             if _says(error, _AGGREGATE):
                 analyze(frame.where(f"({condition}) = true"))  # Spark names the aggregate
             if not _says(error, _CORRELATED):
@@ -69,6 +86,16 @@ def check_condition(frame: DataFrame, condition: str, what: str) -> None:
             streams = frame.where(f"({condition}) = true").join(one_row, rest).isStreaming
         if streams:
             raise InvalidInputError(f"{what}: the rows are a stream; use foreachBatch")
+
+
+def _check_boolean(frame: DataFrame, condition: str, what: str, no_boolean: ErrorCondition) -> None:
+    kind = frame.select(expression(condition)).schema[0].dataType
+    if not isinstance(kind, BooleanType):
+        error = InvalidExpressionError(
+            f"{what} '{condition}' is of type {kind.simpleString()}, not boolean: compare it with "
+            "a value"
+        )
+        raise with_condition(error, no_boolean)
 
 
 def analyze(rows: DataFrame) -> None:

@@ -6,7 +6,7 @@ conditions finds the rows that change, and only those are read in full.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -28,7 +28,14 @@ from iceberg_spark.row_level.conditions import (
 from iceberg_spark.row_level.merge_clause import Kind, MergeClause
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, RowVerb
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.row_level.conditions import analyze, check_merge_condition, spark_errors
+from iceberg_spark.spark.row_level.conditions import (
+    OF_MERGE,
+    OF_MERGED_VALUES,
+    analyze,
+    check_condition,
+    reporting,
+    spark_errors,
+)
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
 from iceberg_spark.spark.row_level.limits import ROW_LEVEL
@@ -50,6 +57,7 @@ from iceberg_spark.spark.row_level.target_rows import (
     rows_frame,
     settled,
 )
+from iceberg_spark.spark.session.error_conditions import JOIN_NOT_BOOLEAN
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import lineage_names
@@ -184,17 +192,34 @@ def prepare_merge(
     target = named(empty_frame(context.schema, spark), names.target)
     alone = named(frame, names.source)
     pairs = target.crossJoin(alone)
-    check_merge_condition(pairs, condition, "on")
     sides = {Kind.MATCHED: pairs, Kind.NOT_MATCHED: alone, Kind.BY_SOURCE: target}
-    for clause in clauses.every:
-        if clause.condition is not None:
-            what = f"The condition of '{clause.kind} {clause.does}'"
-            check_merge_condition(sides[clause.kind], clause.condition, what)
-    for kind, side in sides.items():
-        with spark_errors(f"'{kind}'"):
-            met = side.withColumn(CLAUSE, clauses.number(kind))
-            analyze(merge_output(clauses, met, [kind]))
+    with reporting(OF_MERGE):
+        check_condition(pairs, condition, "on", JOIN_NOT_BOOLEAN)
+        for clause in clauses.every:
+            if clause.condition is not None:
+                what = f"The condition of '{clause.kind} {clause.does}'"
+                check_condition(sides[clause.kind], clause.condition, what)
+    _check_values(clauses, sides)
     return frame, condition, clauses
+
+
+def _check_values(clauses: Clauses, sides: Mapping[Kind, DataFrame]) -> None:
+    """Refuse values that Spark cannot resolve, and windows unless the merge is one INSERT.
+
+    A window over pairs of rows depends on how rows match, and Spark refuses it, too. Raises
+    InvalidExpressionError.
+    """
+    is_insert = len(clauses.every) == len(clauses.of(Kind.NOT_MATCHED)) == 1
+    with reporting({} if is_insert else OF_MERGED_VALUES):
+        for kind, side in sides.items():
+            with spark_errors(f"'{kind}'"):
+                met = side.withColumn(CLAUSE, clauses.number(kind))
+                analyze(merge_output(clauses, met, [kind]))
+                values = [clause.values for clause in clauses.of(kind) if clause.values is not None]
+                texts = [] if is_insert else [text for value in values for text in value.texts]
+                for text in texts:
+                    if names_in(["over"], [text]):
+                        analyze(side.where(expression(f"({text}) IS NULL")))
 
 
 def target_filter(verb: RowVerb, on: str, clauses: Clauses, source: Source) -> Unbound | None:

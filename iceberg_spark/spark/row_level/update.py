@@ -22,7 +22,13 @@ from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
-from iceberg_spark.spark.row_level.conditions import analyze, check_condition, spark_errors
+from iceberg_spark.spark.row_level.conditions import (
+    OF_UPDATE,
+    analyze,
+    check_condition,
+    reporting,
+    spark_errors,
+)
 from iceberg_spark.spark.row_level.delete import matching
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, has_struct
@@ -65,7 +71,8 @@ def update_on_spark(
     values = values.rewritten(stamped)
     condition = stamped(text_of(where, "where", context.schema))
     empty = called(empty_frame(context.schema, spark), verb.names.target)
-    check_condition(empty, condition, "where")
+    with reporting(OF_UPDATE):
+        check_condition(empty, condition, "where")
     work = _Update(verb, context, values, condition, spark)
     with spark_errors(f"set {dict(updates)}"):
         work.check_inner_names(empty)
