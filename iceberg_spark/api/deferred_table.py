@@ -16,7 +16,7 @@ __getattr__ = LazyNames(
         LazyModule("iceberg_spark.api.update_schema"): ("UpdateSchema",),
         LazyModule("iceberg_spark.api.update_sort_order"): ("UpdateSortOrder",),
         LazyModule("iceberg_spark.api.update_spec"): ("UpdateSpec",),
-        LazyModule("iceberg_spark.api.verb"): ("newest", "verb"),
+        LazyModule("iceberg_spark.api.staged_changes"): ("newest", "verb"),
         LazyModule("iceberg_spark.commits.action"): ("Action",),
         LazyModule("iceberg_spark.commits.commit"): ("CommitState", "commit"),
         LazyModule("iceberg_spark.engines.write_rows"): ("write_plan",),

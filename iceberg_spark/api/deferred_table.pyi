@@ -2,13 +2,13 @@ from iceberg_spark.api.inspect import Inspect as Inspect
 from iceberg_spark.api.maintenance import Maintenance as Maintenance
 from iceberg_spark.api.manage_snapshots import ManageSnapshots as ManageSnapshots
 from iceberg_spark.api.staged_changes import StagedChanges as StagedChanges
+from iceberg_spark.api.staged_changes import newest as newest
+from iceberg_spark.api.staged_changes import verb as verb
 from iceberg_spark.api.transaction import TableTransaction as TableTransaction
 from iceberg_spark.api.update_properties import UpdateProperties as UpdateProperties
 from iceberg_spark.api.update_schema import UpdateSchema as UpdateSchema
 from iceberg_spark.api.update_sort_order import UpdateSortOrder as UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec as UpdateSpec
-from iceberg_spark.api.verb import newest as newest
-from iceberg_spark.api.verb import verb as verb
 from iceberg_spark.commits.action import Action as Action
 from iceberg_spark.commits.commit import CommitState as CommitState
 from iceberg_spark.commits.commit import commit as commit

@@ -22,14 +22,14 @@ from iceberg_spark.api.frame_hook import hooked_frames
 from iceberg_spark.api.reader_hook import ReaderHook
 from iceberg_spark.api.spark_errors import raising_spark_errors, translated_methods
 from iceberg_spark.api.sql_hook import hooked_sql, hooked_table
-from iceberg_spark.api.statements.default_catalog import give_default_back, take_default
+from iceberg_spark.api.statements.current import give_default_back, take_default
 from iceberg_spark.api.stream_reader_hook import StreamReaderHook
 from iceberg_spark.api.stream_writer_hook import StreamWriterHook
 from iceberg_spark.api.writer_hook import WriterHook
 from iceberg_spark.spark.catalyst.spark_catalog import begin_catalogs, end_catalogs
 from iceberg_spark.spark.session.active_session import checked_session
-from iceberg_spark.spark.session.bound_methods import copied, redirect
 from iceberg_spark.spark.session.classic_session import session_of_catalog
+from iceberg_spark.spark.session.own_methods import copied, redirect
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
 from iceberg_spark.spark.sql.enabled_sessions import (

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import pyarrow as pa
 
-from iceberg_spark.api.delete_rewrites import carry_out, carry_out_each
 from iceberg_spark.api.maintenance_arguments import (
+    delete_runner,
     delete_threads,
     file_list,
     file_search,
@@ -20,15 +21,15 @@ from iceberg_spark.api.maintenance_arguments import (
     snapshot_numbers,
 )
 from iceberg_spark.api.progress import working
-from iceberg_spark.api.verb import newest
+from iceberg_spark.api.staged_changes import newest
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.commit import CleanupOnFailure, commit
 from iceberg_spark.commits.expire_snapshots import Expiry
 from iceberg_spark.commits.rewrite_manifests import RewriteManifests
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.maintenance import compaction, sketcher
-from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.errors import CommitFailedException, CorruptFileError, ValidationException
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.inspect.partition_statistics import (
@@ -531,3 +532,47 @@ class Maintenance:
                 self._take(loaded)
                 return DeleteRewrite()
             return carry_out(self._catalog, loaded, planned, branch, spark, self._moved)
+
+
+_log = logging.getLogger(__name__)
+
+
+def carry_out_each(
+    catalog: Catalog,
+    loaded: LoadedTable,
+    plans: Sequence[DeletePlan],
+    branch: str | None,
+    spark: on_spark.SparkSession | None,
+    take: Callable[[LoadedTable], None],
+) -> DeleteRewrite:
+    """Carry plans out, each in a commit of its own; skip one that conflicts if another succeeded.
+
+    Raises ValidationException, CommitFailedException if none succeeded.
+    """
+    done: list[DeleteRewrite] = []
+    for index, plan in enumerate(plans):
+        try:
+            done.append(carry_out(catalog, loaded, plan, branch, spark, take))
+        except (ValidationException, CommitFailedException):
+            if not done and index == len(plans) - 1:
+                raise
+            _log.warning("A rewrite of deletes of %s failed", loaded.identifier, exc_info=True)
+    return DeleteRewrite.total([DeleteRewrite(), *done])
+
+
+def carry_out(
+    catalog: Catalog,
+    loaded: LoadedTable,
+    planned: DeletePlan,
+    branch: str | None,
+    spark: on_spark.SparkSession | None,
+    take: Callable[[LoadedTable], None],
+) -> DeleteRewrite:
+    """Write the new delete files, commit them, and hand the table over; return what was done."""
+    io = loaded.io
+    new = delete_runner(spark)(planned.work, planned.tasks, io)
+    result = planned.result(new)  # nothing is left to do once it has landed
+    with CleanupOnFailure(io, [file.file_path for file in new.written]) as handover:
+        action = planned.action(new, branch)
+        take(commit(catalog, loaded.identifier, action, loaded, handover=handover))
+    return result

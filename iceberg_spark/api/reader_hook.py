@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.api.builder_hook import BuilderHook
-from iceberg_spark.api.statements.refuse_changes import refuse_changes
-from iceberg_spark.api.statements.target import Name, names_table, new_target
+from iceberg_spark.api.statements.target import Name, names_table, new_target, refuse_changes
 from iceberg_spark.catalog.pinned import load, split_name
 from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
@@ -29,17 +28,16 @@ from iceberg_spark.scan.request import scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.builder_state import BuilderState
 from iceberg_spark.spark.catalyst.classic_queries import called
-from iceberg_spark.spark.reading.changelog_frame import change_frame
-from iceberg_spark.spark.reading.metadata_frame import metadata_frame
+from iceberg_spark.spark.reading.metadata_frame import change_frame, metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.option_defaults import session_read_defaults
 from iceberg_spark.spark.session.session_cache import session_cache
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
+from iceberg_spark.spark.sql.parsed_query import given_parts, name_parts
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.spark_queries import register_catalogs
-from iceberg_spark.spark.sql.table_names import given_parts, name_parts
 from iceberg_spark.spark.sql.table_planner import is_selector, selected
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.quoted_name import quoted

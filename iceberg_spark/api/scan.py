@@ -24,7 +24,7 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.task_reader import read_ahead, read_task
 from iceberg_spark.scan.context import ScanContext
-from iceberg_spark.scan.manifest_counts import count_by_manifest_list
+from iceberg_spark.scan.metrics import count_by_manifest_list
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context

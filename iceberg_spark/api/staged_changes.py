@@ -9,15 +9,21 @@ from dataclasses import dataclass, replace
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.batch_token import NoteToken, committed_version, once
-from iceberg_spark.commits.commit import CleanupOnFailure, clean_up, commit, stage
+from iceberg_spark.commits.commit import CleanupOnFailure, CommitState, clean_up, commit, stage
 from iceberg_spark.commits.conflicts import Planned
 from iceberg_spark.commits.table_part import TablePart, committed_head
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
 from iceberg_spark.engines.spark_presence import session_dialect, session_time_zone
 from iceberg_spark.engines.write_rows import RowSource, write_rows
-from iceberg_spark.errors import AlreadyCommittedException, InvalidInputError
+from iceberg_spark.errors import (
+    AlreadyCommittedException,
+    CommitFailedException,
+    CommitStateUnknownException,
+    InvalidInputError,
+)
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.auto_compact import compact_after
 from iceberg_spark.row_level.row_level_change import (
     ChangedRows,
     Names,
@@ -309,3 +315,52 @@ class StagedChanges:
         self._in_batches.clear()
         self._new_files.clear()
         self._stage = base.metadata, 0
+
+
+def newest(catalog: Catalog, shown: LoadedTable) -> LoadedTable:
+    """Load a table's newest version. Raises CommitFailedException if the table was replaced."""
+    loaded = catalog.load(shown.identifier)
+    if loaded.metadata.table_uuid != shown.metadata.table_uuid:
+        raise CommitFailedException(
+            f"{shown.identifier} is another table by now, it was dropped and created again "
+            "(its uuid differs): load it to change it"
+        )
+    return loaded
+
+
+@contextmanager
+def verb(
+    catalog: Catalog,
+    shown: LoadedTable,
+    take: Callable[[LoadedTable], None],
+    *,
+    on_shown: bool = False,
+    options: WriteOptions | None = None,
+) -> Iterator[StagedChanges]:
+    """Yield the changes of one verb, commit them, and pass the resulting version to `take`.
+
+    That is the newest version if there was no change to commit. `take` is not called on an error.
+    With `on_shown` the changes are planned on the shown version; the commit detects a newer one.
+    `options` are those of the write and of the session.
+    """
+    outcome = shown if on_shown else newest(catalog, shown)
+
+    def note(committed: LoadedTable) -> None:
+        nonlocal outcome
+        outcome = committed
+
+    changes = StagedChanges(catalog, outcome, options=options)
+    try:
+        yield changes
+    except BaseException:
+        changes.discard()
+        raise
+    before = outcome
+    try:
+        changes.land(note)
+        take(outcome)
+        compact_after(catalog, before, outcome)
+    except BaseException as error:  # an interrupt between these says that the commit has landed
+        if outcome is before or isinstance(error, CommitStateUnknownException):
+            raise
+        raise CommitState(may_have_landed=True, landed=True).unknown(error) from error

@@ -8,12 +8,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.api.builder_hook import BuilderHook
-from iceberg_spark.api.statements.refuse_changes import refuse_changes
-from iceberg_spark.api.statements.target import names_table, streamed
+from iceberg_spark.api.statements.target import names_table, refuse_changes, streamed
 from iceberg_spark.scan.change_bounds import CHANGES
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
-from iceberg_spark.spark.sql.table_names import given_parts
+from iceberg_spark.spark.sql.parsed_query import given_parts
 
 
 class StreamReaderHook(BuilderHook):

@@ -11,7 +11,7 @@ from iceberg_spark.api.frame_writer import insert_into, save_as_table
 from iceberg_spark.api.save_frame import save_frame
 from iceberg_spark.api.statements.target import names_table
 from iceberg_spark.spark.adapt.builder_state import BuilderState
-from iceberg_spark.spark.sql.table_names import table_parts
+from iceberg_spark.spark.sql.parsed_query import table_parts
 
 
 class WriterHook(BuilderHook):

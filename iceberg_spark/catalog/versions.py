@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from iceberg_spark.catalog.limits import HINT_BYTES
+from iceberg_spark.catalog.decoded_tables import HINT_BYTES
 from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
     is_metadata_file,

@@ -19,7 +19,7 @@ from iceberg_spark.spec.printable import printable
 _console = LazyModule("rich.console")
 _table = LazyModule("rich.table")
 _text = LazyModule("rich.text")
-_values = LazyModule("iceberg_spark.cli.json_values")
+_values = LazyModule("iceberg_spark.cli.row_file")
 _box = LazyModule("rich.box")
 
 _ROWS_AT_A_TIME = 1000

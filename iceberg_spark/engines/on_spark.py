@@ -16,7 +16,7 @@ _imported = LazyNames(
         LazyModule("pyspark.sql.types"): ("DataType", "StructField", "StructType"),
         LazyModule("iceberg_spark.spark.adapt.types"): ("from_spark",),
         LazyModule("iceberg_spark.spark.procedures.column_sketches"): ("sketch_runner",),
-        LazyModule("iceberg_spark.spark.procedures.listed_files"): ("listed_files",),
+        LazyModule("iceberg_spark.spark.procedures.unreachable_files"): ("listed_files",),
         LazyModule("iceberg_spark.spark.procedures.compaction"): ("compactor",),
         LazyModule("iceberg_spark.spark.procedures.rewritten_deletes"): ("runner",),
         LazyModule("iceberg_spark.spark.procedures.source_table"): (
@@ -26,10 +26,10 @@ _imported = LazyNames(
             "taken_schema",
         ),
         LazyModule("iceberg_spark.spark.procedures.unreachable_files"): ("where_it_pays",),
-        LazyModule("iceberg_spark.spark.reading.changelog_frame"): ("change_frame",),
+        LazyModule("iceberg_spark.spark.reading.metadata_frame"): ("change_frame",),
         LazyModule("iceberg_spark.spark.reading.plan_frame"): ("plan_frame", "reading_lines"),
         LazyModule("iceberg_spark.spark.row_level.apply_changes"): ("apply_on_spark",),
-        LazyModule("iceberg_spark.spark.row_level.cdc_rows"): (
+        LazyModule("iceberg_spark.spark.row_level.apply_changes"): (
             "CdcRows",
             "cdc_rows",
             "truncated_at",

@@ -21,8 +21,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.spill_folder import SpillFolder
 from iceberg_spark.lazy import LazyModule
 from iceberg_spark.read.bounded_cache import BoundedCache
-from iceberg_spark.read.leaf_columns import LeafColumn
-from iceberg_spark.read.projected_rows import projected_rows
+from iceberg_spark.read.projected_rows import LeafColumn, projected_rows
 from iceberg_spark.scan.task import DeleteFile
 
 

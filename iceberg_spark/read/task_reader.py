@@ -45,8 +45,8 @@ from iceberg_spark.read.equality_deletes import (
     groups_by_keys,
     load_equality_deletes,
 )
-from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
 from iceberg_spark.read.position_deletes import deleted_positions
+from iceberg_spark.read.projected_rows import LeafColumn, leaf_columns
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec import name_mapping, reserved

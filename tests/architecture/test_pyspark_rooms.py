@@ -32,7 +32,7 @@ ONTO_TASKS = {
     "mapInPandas": set[str](),
     "applyInPandas": set[str](),
     "foreachPartition": set[str](),
-    "pickle": {"iceberg_spark/spark/adapt/task_payload.py"},
+    "pickle": {"iceberg_spark/spark/adapt/task_results.py"},
 }
 """Spark's ways to run Python in tasks, and pickles that are taken apart: where they are used."""
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.cli.json_values import json_values
 from iceberg_spark.cli.output import OutputFormat, print_record, print_rows
+from iceberg_spark.cli.row_file import json_values
 
 
 class Terminal(io.StringIO):

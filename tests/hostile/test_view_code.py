@@ -4,7 +4,7 @@ import pytest
 
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.spark.sql.view_code import check_no_code
+from iceberg_spark.spark.sql.view_columns import check_no_code
 
 CODE = {
     "SELECT TRANSFORM(id) USING 'cat /etc/passwd' AS (x) FROM t": "a program",

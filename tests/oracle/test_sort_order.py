@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.spark.procedures import compaction, ordered_groups
+from iceberg_spark.spark.procedures import compaction
 from tests.limits import set_limits
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import identifier, location, read
@@ -76,7 +76,7 @@ def test_rows_lie_as_javas_rewrite_sorts_them(
     assert read(java, path)["n"].to_pylist() == ours
     assert_same_rows(rows(), ice.load_table(path).scan().to_arrow())
     set_limits(monkeypatch, compaction, "ORDERING", task_bytes=0)
-    set_limits(monkeypatch, ordered_groups, "ORDERING", range_bytes=500)
+    set_limits(monkeypatch, compaction, "ORDERING", range_bytes=500)
     table.refresh().append(rows())
     table.maintenance.rewrite_data_files("sort", options={"rewrite-all": True}, spark=java)
     twice = read(java, path)["n"].to_pylist()

@@ -14,8 +14,8 @@ MODULES = (
     "pyarrow.parquet",
     "iceberg_spark.spark.datasource.reader",
     "iceberg_spark.spark.datasource.source",
-    "iceberg_spark.spark.datasource.upsert_writer",
-    "iceberg_spark.spark.datasource.writer",
+    "iceberg_spark.spark.datasource.stream_writer",
+    "iceberg_spark.spark.datasource.stream_writer",
 )
 
 if "pyspark.daemon" in sys.orig_argv:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 import iceberg_spark as ice
 from iceberg_spark.read import row_keys
 from iceberg_spark.read.row_keys import KEYS
-from iceberg_spark.spark.reading import chosen_keys, filter_by_keys, prune_files
+from iceberg_spark.spark.reading import filter_by_keys, prune_files
 from tests.spark.settings import settings
 
 EPOCH = date(1970, 1, 1)
@@ -80,7 +80,7 @@ def broadcasting(spark: SparkSession, most: str) -> AbstractContextManager[None]
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, limits: Any) -> None:
-    for module in (row_keys, chosen_keys, filter_by_keys, prune_files):
+    for module in (row_keys, filter_by_keys, filter_by_keys, prune_files):
         monkeypatch.setattr(module, "KEYS", limits)
 
 

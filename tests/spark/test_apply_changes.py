@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.row_level.cdc_ledger import CDC
-from iceberg_spark.spark.row_level import apply_changes, cdc_rows
+from iceberg_spark.spark.row_level import apply_changes
 from tests.cdc_model import Change, current, frame, history
 
 NAMED = "id bigint, name string, price double, seq bigint"
@@ -41,7 +41,7 @@ def drawn(seed: int, keys: int = 60) -> list[list[Change]]:
 def on_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave nothing to the driver."""
     limits = replace(CDC, here_rows=0, task_rows=60)
-    monkeypatch.setattr(cdc_rows, "CDC", limits)
+    monkeypatch.setattr(apply_changes, "CDC", limits)
     monkeypatch.setattr(apply_changes, "CDC", limits)
 
 

@@ -17,20 +17,20 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
 from iceberg_spark.spark.deletes import apply_deletes as live_rows_module
+from iceberg_spark.spark.deletes import apply_deletes as loaded_deletes_module
 from iceberg_spark.spark.deletes import files_with_deletes as dirty_files_module
-from iceberg_spark.spark.deletes import loaded_deletes as loaded_deletes_module
 from iceberg_spark.spark.deletes import per_file_values as per_file_values_module
 from iceberg_spark.spark.deletes import position_bitmaps as position_words_module
-from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
-from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
-from iceberg_spark.spark.deletes.loaded_deletes import (
+from iceberg_spark.spark.deletes.apply_deletes import (
     BITS,
     FIRST_WORD,
     LoadedDeletes,
+    apply_deletes,
+    key_name,
     load_deletes,
 )
-from iceberg_spark.spark.deletes.per_file_values import with_file_values
-from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD
+from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
+from iceberg_spark.spark.deletes.per_file_values import ROW_INDEX, ROW_INDEX_FIELD, with_file_values
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from tests.limits import set_limits
 from tests.spark.delete_commits import delete_keys, delete_positions

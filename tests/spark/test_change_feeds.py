@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.row_level.cdc_ledger import CDC
-from iceberg_spark.spark.row_level import apply_changes, cdc_rows
+from iceberg_spark.spark.row_level import apply_changes
 from tests.feeds.recorded import actual_values, expected_value, feed
 from tests.left_out_model import (
     COLUMNS,
@@ -37,7 +37,7 @@ OPTIONS = {
 def on_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave nothing to the driver."""
     limits = replace(CDC, here_rows=0, task_rows=60)
-    monkeypatch.setattr(cdc_rows, "CDC", limits)
+    monkeypatch.setattr(apply_changes, "CDC", limits)
     monkeypatch.setattr(apply_changes, "CDC", limits)
 
 

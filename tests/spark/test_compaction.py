@@ -16,7 +16,7 @@ from iceberg_spark import Table
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.maintenance.rewrite_options import RewriteOptions, Strategy, rewrite_options
 from iceberg_spark.maintenance.row_order import z_values
-from iceberg_spark.spark.procedures.z_order_keys import z_order_keys
+from iceberg_spark.spark.procedures.compaction import z_order_keys
 
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
 

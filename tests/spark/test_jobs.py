@@ -12,8 +12,7 @@ import pytest
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
 from iceberg_spark.spark.adapt import jobs
 from iceberg_spark.spark.adapt.jobs import job_results
-from iceberg_spark.spark.adapt.task_payload import Payload, payload
-from iceberg_spark.spark.adapt.task_results import results
+from iceberg_spark.spark.adapt.task_results import Payload, payload, results
 
 
 @dataclass(frozen=True, slots=True)

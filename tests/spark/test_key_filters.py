@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.spark.reading import chosen_keys, prune_files
+from iceberg_spark.spark.reading import filter_by_keys, prune_files
 from tests.spark.keyed_tables import (
     ALL,
     BY_SPARK,
@@ -206,7 +206,7 @@ def test_spark_reads_no_keys_for_rows_that_it_broadcasts(
 ) -> None:
     """To read wide rows twice costs more than it saves where short ones are broadcast anyway."""
     limit(monkeypatch, BY_SPARK)
-    monkeypatch.setattr(chosen_keys, "KEYS", replace(BY_SPARK, share=0.5))
+    monkeypatch.setattr(filter_by_keys, "KEYS", replace(BY_SPARK, share=0.5))
     text = (
         "select w.*, n.k as own from `{short}` n join `{wide}` w on n.k = w.k"
         " join `{days}` s on w.d = s.d where s.name = 'a'"

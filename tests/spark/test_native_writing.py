@@ -23,10 +23,14 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.writing import write_by_spark as native_write
-from iceberg_spark.spark.writing.shuffle import NO_SHUFFLE, shuffle_of
 from iceberg_spark.spark.writing.write_engine import write_engine
 from iceberg_spark.spark.writing.write_files import write_frame
-from iceberg_spark.spark.writing.write_settings import WRITE_SETTINGS, write_settings
+from iceberg_spark.spark.writing.write_settings import (
+    NO_SHUFFLE,
+    WRITE_SETTINGS,
+    shuffle_of,
+    write_settings,
+)
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.transforms import BucketTransform
 from iceberg_spark.spec.types import LongType

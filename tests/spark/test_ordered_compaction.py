@@ -14,7 +14,7 @@ from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.maintenance.layout import layout
 from iceberg_spark.maintenance.rewrite_options import rewrite_options
 from iceberg_spark.maintenance.row_order import RowOrder
-from iceberg_spark.spark.procedures import compaction, ordered_groups
+from iceberg_spark.spark.procedures import compaction
 from iceberg_spark.spec.schema import Schema
 from tests.limits import set_limits
 
@@ -27,7 +27,7 @@ DOUBLES = [0.0, -0.0, math.nan, math.inf, -math.inf, 2.5, -2.5, None]
 def _small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let groups be shuffled however small they are, from several tasks, in many ranges."""
     set_limits(monkeypatch, compaction, "ORDERING", task_bytes=0)
-    set_limits(monkeypatch, ordered_groups, "ORDERING", task_bytes=8_000, range_bytes=2_000)
+    set_limits(monkeypatch, compaction, "ORDERING", task_bytes=8_000, range_bytes=2_000)
 
 
 def some_rows(table: Table, start: int, count: int) -> pa.Table:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.spark.reading import footers, misread_files
+from iceberg_spark.spark.reading import footers, plan_frame
 from iceberg_spark.spark.reading.engine_choice import choose_engines
 from iceberg_spark.spark.reading.plan_frame import reach_of
 from tests.limits import set_limits
@@ -85,15 +85,15 @@ def test_decimals_are_read_as_stored_where_the_driver_reads_no_footers(
     table.update_properties().remove("schema.name-mapping.default").commit()
     table.append(pa.table({"id": [len(unscaled)], "d": [Decimal("7.00")]}))
     set_limits(monkeypatch, footers, "FOOTERS", local=1)
-    set_limits(monkeypatch, misread_files, "FOOTERS", task_files=1)
+    set_limits(monkeypatch, plan_frame, "FOOTERS", task_files=1)
     jobs: list[object] = []
 
     def job_results(*given: Any, **more: Any) -> Any:
         jobs.append(given)
         return run_jobs(*given, **more)
 
-    run_jobs = misread_files.job_results
-    monkeypatch.setattr(misread_files, "job_results", job_results)
+    run_jobs = plan_frame.job_results
+    monkeypatch.setattr(plan_frame, "job_results", job_results)
     expected = [*map(value, unscaled), Decimal("7.00")]
     for _ in range(2):
         assert by_id(table.scan().to_df(spark).collect(), "d") == expected

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 import iceberg_spark as ice
 from iceberg_spark.arrow.position_set import PositionSet
-from iceberg_spark.spark.row_level.position_bits import mark_rows
+from iceberg_spark.spark.row_level.position_deletes import mark_rows
 
 LONG = 3_000_000_000
 

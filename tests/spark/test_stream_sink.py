@@ -11,7 +11,7 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.streams import small_batch_sink
-from iceberg_spark.spark.streams.limits import SmallBatches
+from iceberg_spark.spark.streams.small_batch_sink import SmallBatches
 from tests.spark.streams import Input, enabled, epochs, forget_last_batch, pairs, run
 
 CHANGES = "id bigint, k string, _op string"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api.manage_snapshots import ManageSnapshots
+from iceberg_spark.api.schema_input import as_type
 from iceberg_spark.api.statements.acting_properties import apply_properties
 from iceberg_spark.api.statements.answers import nothing
-from iceberg_spark.api.statements.column_changes import change_columns
-from iceberg_spark.api.statements.reference_changes import change_reference
+from iceberg_spark.api.statements.column_types import column_type, defaults_of
 from iceberg_spark.api.statements.target import (
     Name,
     Target,
@@ -19,16 +22,22 @@ from iceberg_spark.api.statements.target import (
 )
 from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.catalog.chosen_location import moved_location
 from iceberg_spark.commits.commit import commit
 from iceberg_spark.commits.metadata_changes import SetTableLocation
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.alter_table import (
+    AddColumns,
     AddPartitionField,
+    AlterColumn,
     AlterTable,
     Change,
+    DropColumns,
     DropPartitionField,
+    IdentifierFields,
+    RenameColumn,
     RenameTable,
     ReplacePartitionField,
     SetLocation,
@@ -36,8 +45,10 @@ from iceberg_spark.spark.sql.statements.alter_table import (
     UnsetProperties,
     WriteOrder,
 )
+from iceberg_spark.spark.sql.statements.columns import Column, ColumnPosition
 from iceberg_spark.spark.sql.statements.references import RefChange
 from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import IdentityTransform
 
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
@@ -139,3 +150,142 @@ def _write_order(tx: TableTransaction, order: WriteOrder, case: bool) -> None:
     update.commit()
     if order.distribution is not None:
         tx.set_properties({WRITE_DISTRIBUTION_MODE: order.distribution})
+
+
+def change_reference(table: Table, change: RefChange) -> None:
+    """Carry out one change of a branch or tag.
+
+    Raises NoSuchSnapshotError, InvalidInputError if it exists already or does not exist.
+    """
+    there = change.name in table.refs()
+    builder = table.manage_snapshots()
+    if change.drops:
+        if there or not change.if_exists:
+            _drop(builder, change)
+        return
+    if there and change.if_not_exists:
+        return
+    if change.replaces and (there or not change.creates):
+        _replace(builder, change, _snapshot(table, change))
+    else:
+        _create(builder, change, _snapshot_or_none(table, change))
+
+
+def _drop(builder: ManageSnapshots, change: RefChange) -> None:
+    remove = builder.remove_branch if change.kind == "branch" else builder.remove_tag
+    remove(change.name).commit()
+
+
+def _snapshot_or_none(table: Table, change: RefChange) -> int | None:
+    current = table.current_snapshot()
+    if change.snapshot_id is not None or current is None:
+        return change.snapshot_id
+    return current.snapshot_id
+
+
+def _snapshot(table: Table, change: RefChange) -> int:
+    snapshot_id = _snapshot_or_none(table, change)
+    if snapshot_id is None:
+        raise InvalidInputError(
+            f"The table has no snapshot for {change.kind} '{change.name}': write rows first"
+        )
+    return snapshot_id
+
+
+def _replace(builder: ManageSnapshots, change: RefChange, snapshot_id: int) -> None:
+    if change.kind == "tag":
+        builder.replace_tag(snapshot_id, change.name, change.max_ref_age_ms).commit()
+    else:
+        builder.replace_branch(snapshot_id, change.name, *_retention(change)).commit()
+
+
+def _create(builder: ManageSnapshots, change: RefChange, snapshot_id: int | None) -> None:
+    if change.kind == "tag":
+        builder.create_tag(snapshot_id, change.name, change.max_ref_age_ms).commit()
+    else:
+        builder.create_branch(snapshot_id, change.name, *_retention(change)).commit()
+
+
+def _retention(change: RefChange) -> tuple[int | None, int | None, int | None]:
+    """Return a branch's retention in the order of the builder's arguments."""
+    return change.max_ref_age_ms, change.max_snapshot_age_ms, change.min_snapshots_to_keep
+
+
+Path: TypeAlias = tuple[str, ...]
+ColumnChange: TypeAlias = AddColumns | DropColumns | RenameColumn | AlterColumn | IdentifierFields
+
+
+def change_columns(
+    spark: SparkSession, tx: TableTransaction, schema: Schema, changes: Sequence[Change]
+) -> None:
+    """Add the changes that are about columns of `schema`. Raises InvalidSchemaError."""
+    of_columns = [change for change in changes if isinstance(change, ColumnChange)]
+    if not of_columns:
+        return
+    case = is_case_sensitive(spark)
+    update = tx.update_schema(case_sensitive=case)
+    for change in of_columns:
+        match change:
+            case AddColumns(columns):
+                for column in columns:
+                    _add(spark, update, column)
+            case DropColumns():
+                _drop_column(update, schema, change, case)
+            case RenameColumn(path, name):
+                update.rename_column(path, name)
+            case AlterColumn():
+                _alter(spark, update, schema, change)
+            case IdentifierFields():
+                _identify(update, schema, change)
+    update.commit()
+
+
+def _drop_column(update: UpdateSchema, schema: Schema, change: DropColumns, case: bool) -> None:
+    for path in change.paths:
+        if change.if_exists and schema.find_id(".".join(path), case_sensitive=case) is None:
+            continue
+        update.delete_column(path)
+
+
+def _add(spark: SparkSession, update: UpdateSchema, column: Column) -> None:
+    kind, default = column_type(spark, column.type), None
+    if column.default is not None:
+        meant = as_type(kind, column.path[-1], format_version=3)
+        (default,) = defaults_of(spark, [(column.default, meant)])
+    update.add_column(column.path, kind, column.comment, column.required, default_value=default)
+    _move_column(update, column.path, column.position)
+
+
+def _alter(spark: SparkSession, update: UpdateSchema, schema: Schema, change: AlterColumn) -> None:
+    kind = None if change.type is None else column_type(spark, change.type)
+    if kind is not None or change.comment is not None or change.required is not None:
+        update.update_column(change.path, kind, change.comment, change.required)
+    if change.default is not None:
+        field_id = schema.find_id(".".join(change.path), case_sensitive=is_case_sensitive(spark))
+        there = None if field_id is None else schema.find_field(field_id).field_type
+        value = defaults_of(spark, [(change.default, there)])[0] if change.default else None
+        update.set_default_value(change.path, value)
+    _move_column(update, change.path, change.position)
+
+
+def _move_column(update: UpdateSchema, path: Path, position: ColumnPosition | None) -> None:
+    if position is None:
+        return
+    if position.after is None:
+        update.move_first(path)
+    else:
+        update.move_after(path, (*path[:-1], position.after))
+
+
+def _identify(update: UpdateSchema, schema: Schema, change: IdentifierFields) -> None:
+    named = [".".join(path) for path in change.paths]
+    if change.set:
+        update.set_identifier_fields(*named)
+        return
+    there = [str(schema.find_column_name(field_id)) for field_id in schema.identifier_field_ids]
+    for name in named:
+        if name not in there:
+            raise InvalidInputError(
+                f"'{name}' is no identifier field; those are: {', '.join(there) or 'none'}"
+            )
+    update.set_identifier_fields(*(name for name in there if name not in named))

@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.merge import MergeBuilder
 from iceberg_spark.api.statements.answers import nothing
-from iceberg_spark.api.statements.assigned import (
+from iceberg_spark.api.statements.landing import Landing, landing
+from iceberg_spark.api.statements.matched_columns import (
     assigned_column,
     once,
     target_relation,
     values_of,
 )
-from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError, InvalidSchemaError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.fixed_clock import BARE, clock

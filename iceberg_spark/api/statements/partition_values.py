@@ -22,7 +22,7 @@ from iceberg_spark.expr.nodes import (
     Reference,
     Unbound,
 )
-from iceberg_spark.spark.adapt.type_text import type_text
+from iceberg_spark.spark.adapt.types import type_text
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.align_columns import AlignOptions, aligned

@@ -12,20 +12,16 @@ from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.statements.answers import nothing
-from iceberg_spark.api.statements.assigned import (
-    assigned_column,
-    once,
-    target_relation,
-    values_of,
-)
-from iceberg_spark.api.statements.column_defaults import (
-    rows_with_defaults,
-    selected_with_defaults,
-)
 from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.matched_columns import (
+    assigned_column,
     check_columns_by_name,
     check_listed_once,
+    once,
+    rows_with_defaults,
+    selected_with_defaults,
+    target_relation,
+    values_of,
 )
 from iceberg_spark.api.statements.partition_values import check_once, check_types, with_values
 from iceberg_spark.errors import (
@@ -38,8 +34,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.row_level.conditions import is_of_one_row, names_in
 from iceberg_spark.save.write_options import TABLE_FILE_OPTIONS
-from iceberg_spark.spark.adapt.type_text import type_text
-from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.adapt.types import from_spark, type_text
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, with_inner_names
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.error_conditions import (

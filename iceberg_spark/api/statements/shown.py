@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from iceberg_spark.api.statements import in_catalogs, shown_routines, shown_tables, views
-from iceberg_spark.api.statements.answers import nothing
+from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.shown_partitions import show_partitions
-from iceberg_spark.api.statements.shown_parts import as_table_command, shown_part
+from iceberg_spark.api.statements.shown_tables import PARTITION_TITLES, Row, column_rows
 from iceberg_spark.api.statements.target import table_above, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
+from iceberg_spark.inspect.names import MetadataTable
+from iceberg_spark.inspect.schemas import PARTITION
 from iceberg_spark.spark.session.own_methods import run_sql
+from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.statements.listings import (
     DescribeNamespace,
     DescribeTable,
     RefreshTable,
     ShowColumns,
     ShowCreateTable,
+    ShowFunctions,
     ShowNamespaces,
     ShowPartitions,
+    ShowProcedures,
     ShowProperties,
     ShowTables,
     ShowTablesExtended,
 )
 from iceberg_spark.spark.sql.statements.read import Command
-from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
 from iceberg_spark.spark.sql.statements.views import ShowViews
+from iceberg_spark.spec.quoted_name import quoted
 
 
 def show(spark: SparkSession, command: Command) -> DataFrame | None:
@@ -94,3 +102,59 @@ def _shown(
         if view is None:
             raise
         return views.shown_view(spark, command, view)
+
+
+_BRANCH = "branch_"
+Shown = DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
+
+
+def shown_part(spark: SparkSession, command: Shown) -> DataFrame | None:
+    """Show the columns of a metadata table or of a tag; None for all other names.
+
+    They are those that a query of it gives, as in Java, which loads it as a table.
+    """
+    is_known = isinstance(command, ShowColumns | DescribeTable)
+    if not is_known or _is_branch(command) or table_above(spark, command.table) is None:
+        return None
+    columns = _read(spark, command).schema
+    match command:
+        case ShowColumns():
+            return rows_of(spark, "col_name string", [(field.name,) for field in columns.fields])
+        case DescribeTable(column=None):
+            rows = column_rows(columns) + _partitioning(command.table[-1], columns)
+            return rows_of(spark, "col_name string, data_type string, comment string", rows)
+        case _:
+            return None
+
+
+def _partitioning(name: str, columns: StructType) -> list[Row]:
+    """Return DESCRIBE's rows of partitions, which Java's table of position deletes has."""
+    if name.lower() != MetadataTable.POSITION_DELETES:
+        return []
+    parts = next((field.dataType for field in columns.fields if field.name == PARTITION), None)
+    if not isinstance(parts, StructType):
+        return []
+    named = [(f"{PARTITION}.{name}", kind, comment) for name, kind, comment in column_rows(parts)]
+    return [*PARTITION_TITLES, *named]
+
+
+def as_table_command(spark: SparkSession, command: Shown) -> Shown:
+    """Return a command on a branch as one on its table, which has the same columns.
+
+    Raises NoSuchSnapshotError if there is no such branch.
+    """
+    if isinstance(command, ShowCreateTable) or not _is_branch(command):
+        return command
+    if table_above(spark, command.table) is None:
+        return command
+    _read(spark, command)
+    return replace(command, table=command.table[:-1])
+
+
+def _is_branch(command: Shown) -> bool:
+    return command.table[-1].startswith(_BRANCH)
+
+
+def _read(spark: SparkSession, command: Shown) -> DataFrame:
+    text = f"SELECT * FROM {'.'.join(map(quoted, command.table))}"  # noqa: S608 (quoted)
+    return plan_query(spark, text).frame(spark)

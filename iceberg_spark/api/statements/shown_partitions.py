@@ -20,8 +20,7 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.inspect.partitions import partition_sums
 from iceberg_spark.inspect.schemas import partition_struct
 from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
-from iceberg_spark.spark.adapt.type_text import type_text
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.adapt.types import to_spark, type_text
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.error_conditions import NO_PARTITION_MANAGEMENT, with_condition
 from iceberg_spark.spark.sql.statements.listings import ShowPartitions

@@ -12,7 +12,7 @@ from iceberg_spark.api.statements.target import catalog_named
 from iceberg_spark.errors import NoSuchNamespaceError
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.sql.functions import FUNCTION_NAMES
-from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
+from iceberg_spark.spark.sql.statements.listings import ShowFunctions, ShowProcedures
 
 _SYSTEM = ("system",)
 _PROCEDURE_COLUMNS = "catalog string, namespace array<string>, schema string, procedure_name string"

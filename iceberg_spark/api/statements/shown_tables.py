@@ -18,8 +18,7 @@ from iceberg_spark.api.statements.shown_details import (
 from iceberg_spark.api.statements.table_options import OPTION
 from iceberg_spark.api.statements.target import catalog_named, target
 from iceberg_spark.errors import InvalidInputError, NoSuchColumnError
-from iceberg_spark.spark.adapt.default_text import write_default_text
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.adapt.types import to_spark, write_default_text
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,

@@ -24,6 +24,7 @@ from iceberg_spark.scan.change_bounds import CHANGES, is_changes
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import load_session_catalog, session_catalog
 from iceberg_spark.spark.sql.current_namespace import is_iceberg_namespace, is_iceberg_table
+from iceberg_spark.spark.sql.parsed_query import given_parts
 from iceberg_spark.spark.sql.table_planner import is_selector
 
 Name: TypeAlias = tuple[str, ...]
@@ -167,3 +168,16 @@ def _is_there(candidate: Target) -> bool:
         return candidate.catalog.table_exists(candidate.identifier)
     except NoSuchNamespaceError:
         return False
+
+
+def refuse_changes(spark: SparkSession, table: object, instead: str) -> None:
+    """Raise UnsupportedError for an Iceberg table; the table's name replaces `{}` in `instead`.
+
+    Spark promises other columns (`_commit_version`, `_commit_timestamp`) and other options.
+    """
+    name = given_parts(spark, table)
+    if names_table(spark, name):
+        raise UnsupportedError(
+            f"changes() is for tables of Spark's own catalogs; the changes of {'.'.join(name)} are "
+            f"{instead.format('.'.join(name))}"
+        )

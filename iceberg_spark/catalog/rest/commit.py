@@ -50,6 +50,7 @@ from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_definitions import same_schema, same_spec
 from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.requirements import AssertRefSnapshotId, TableRequirement
 from iceberg_spark.spec.rest_json import requirement_to_json, update_to_json
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 from iceberg_spark.spec.sort import SortOrder
@@ -60,6 +61,7 @@ from iceberg_spark.spec.updates import (
     AddSortOrder,
     AssignUuid,
     RemoveSnapshotRef,
+    RemoveSnapshots,
     SetSnapshotRef,
     TableUpdate,
 )
@@ -503,3 +505,19 @@ def _has_statistics(metadata: TableMetadata, update: u.TableUpdate) -> bool:
             return all(file["snapshot-id"] != gone for file in partitions)
         case _:
             return False
+
+
+def commit_guards(change: TableChange) -> tuple[TableRequirement, ...]:
+    """Return a commit's requirements, and that no branch or tag has moved if it removes snapshots.
+
+    The client chose the unneeded snapshots on the base. Otherwise a server would remove one that a
+    branch was set back to since.
+    """
+    removes = any(
+        isinstance(update, RemoveSnapshots | RemoveSnapshotRef) for update in change.updates
+    )
+    if not removes or change.base is None:
+        return change.requirements
+    refs = change.base.metadata.refs.items()
+    more = (AssertRefSnapshotId(name, ref.snapshot_id) for name, ref in refs)
+    return tuple(dict.fromkeys((*change.requirements, *more)))

@@ -8,20 +8,24 @@ the empty table that they created. If it fails, the table is dropped, unless som
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from iceberg_spark.catalog.catalog import Creation, LoadedTable, MadeTable, NewTable
 from iceberg_spark.catalog.rest.answers import NEW_TABLE, Answer, LostAnswerError
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
 from iceberg_spark.catalog.rest.credentials import texts
 from iceberg_spark.catalog.rest.paths import COMMIT, CREATE_TABLE, split
-from iceberg_spark.catalog.rest.staged import creation_of, stage_request
 from iceberg_spark.catalog.rest.tables import RestTables, metadata_of
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError, UnsupportedError
 from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.fresh_ids import assign_fresh_ids
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.partition_json import spec_to_dict
+from iceberg_spark.spec.properties import FORMAT_VERSION
+from iceberg_spark.spec.schema_json import schema_to_dict
 from iceberg_spark.spec.sort import SortOrder
+from iceberg_spark.spec.sort_json import order_to_dict
 
 
 def prepared(tables: RestTables, identifier: str, creation: Creation) -> NewTable:
@@ -148,3 +152,41 @@ def _parts(spec: PartitionSpec) -> list[tuple[str, str]]:
 def _keys(order: SortOrder) -> list[tuple[str, str, str]]:
     fields = order.fields
     return [(str(field.transform), str(field.direction), str(field.null_order)) for field in fields]
+
+
+def stage_request(identifier: str, creation: Sequence[u.TableUpdate]) -> dict[str, Any]:
+    """Return the CreateTableRequest of a table that these updates create."""
+    node: dict[str, Any] = {"name": split(identifier)[1], "stage-create": True, "properties": {}}
+    for update in creation:
+        match update:
+            case u.AddSchema(schema=schema):
+                node["schema"] = schema_to_dict(schema)
+            case u.AddPartitionSpec(spec=spec):
+                node["partition-spec"] = spec_to_dict(spec)
+            case u.AddSortOrder(sort_order=order):
+                node["write-order"] = order_to_dict(order)
+            case u.UpgradeFormatVersion(format_version=version):
+                node["properties"][FORMAT_VERSION] = str(version)
+            case u.SetProperties(updates=properties):
+                node["properties"].update(properties)
+            case u.SetLocation(location=location) if location:  # the caller chose the location
+                node["location"] = location
+            case _:
+                continue
+    return node
+
+
+def creation_of(staged: TableMetadata) -> tuple[u.TableUpdate, ...]:
+    """Return the updates that create a table as the server staged it (Java: createChanges)."""
+    return (
+        u.AssignUuid(staged.table_uuid),
+        u.UpgradeFormatVersion(staged.format_version),
+        u.AddSchema(staged.schema),
+        u.SetCurrentSchema(),
+        u.AddPartitionSpec(staged.spec),
+        u.SetDefaultSpec(),
+        u.AddSortOrder(staged.sort_order),
+        u.SetDefaultSortOrder(),
+        u.SetLocation(staged.location),
+        *((u.SetProperties(dict(staged.properties)),) if staged.properties else ()),
+    )

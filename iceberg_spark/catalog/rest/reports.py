@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from iceberg_spark.catalog.limits import REPORTS
+from iceberg_spark.catalog.decoded_tables import REPORTS
 from iceberg_spark.catalog.rest.paths import REPORT_METRICS
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.transport import Request

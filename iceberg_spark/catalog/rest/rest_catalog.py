@@ -16,8 +16,7 @@ from iceberg_spark.catalog.catalog import (
 )
 from iceberg_spark.catalog.rest.answers import TABLE
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
-from iceberg_spark.catalog.rest.commit import Committed, TableCommit
-from iceberg_spark.catalog.rest.commit_guards import commit_guards
+from iceberg_spark.catalog.rest.commit import Committed, TableCommit, commit_guards
 from iceberg_spark.catalog.rest.creation import prepared
 from iceberg_spark.catalog.rest.credentials import is_of_storage
 from iceberg_spark.catalog.rest.known_tables import Tagged

@@ -18,10 +18,10 @@ from iceberg_spark.catalog.rest.answers import (
 from iceberg_spark.catalog.rest.auth import Auth, auth_of
 from iceberg_spark.catalog.rest.credentials import is_of_storage
 from iceberg_spark.catalog.rest.known_tables import KnownTables
+from iceberg_spark.catalog.rest.oauth2 import own_of_table
 from iceberg_spark.catalog.rest.paths import CONFIG, DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Paths
 from iceberg_spark.catalog.rest.retry_policy import BusyError, RetryPolicy
 from iceberg_spark.catalog.rest.settings import RestSettings, hidden_values, rest_settings
-from iceberg_spark.catalog.rest.table_auth import TableAuths
 from iceberg_spark.catalog.rest.transport import Request, Transport
 from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.errors import IcebergError, NoSuchNamespaceError
@@ -266,3 +266,58 @@ def session_of(name: str, properties: Mapping[str, str]) -> RestSession:
         while len(_sessions) > _MOST_SESSIONS:
             _sessions.popitem(last=False)
     return session
+
+
+_MOST_TABLES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    config: Mapping[str, str] = field(repr=False)
+    auth: Auth = field(repr=False)
+
+
+class TableAuths:
+    """The tables of one session with a token of their own; thread-safe."""
+
+    __slots__ = ("_lock", "_tables")
+
+    def __init__(self) -> None:
+        self._tables: OrderedDict[str, _Own] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, identifier: str, config: Mapping[str, str], catalogs: Auth) -> None:
+        """Store a table's configured token; does not replace a renewed one."""
+        own = own_of_table(config)
+        with self._lock:
+            current = self._tables.get(identifier)
+            if current is not None and current.config == own:
+                return
+            auth = catalogs.of_table(config) if own else None
+            if auth is None:
+                self._tables.pop(identifier, None)
+                return
+            self._tables[identifier] = _Own(own, auth)
+            while len(self._tables) > _MOST_TABLES:
+                self._tables.popitem(last=False)
+
+    def find(self, identifier: str) -> Auth | None:
+        """Return a table's own authentication, None to use the catalog's."""
+        with self._lock:
+            entry = self._tables.get(identifier)
+        return entry.auth if entry else None
+
+    def forget(self, identifier: str, refused: Auth) -> None:
+        """Remove a token that was refused for good, unless it was replaced."""
+        with self._lock:
+            entry = self._tables.get(identifier)
+            if entry is not None and entry.auth is refused:
+                del self._tables[identifier]
+
+    def hidden(self) -> tuple[str, ...]:
+        """Return the texts that must never be shown."""
+        with self._lock:
+            every = list(self._tables.values())
+        return tuple(
+            text for entry in every for text in (*entry.auth.hidden(), *entry.config.values())
+        )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
 from iceberg_spark.arrow.arrays import Step, map_list, struct_children, struct_of
 from iceberg_spark.arrow.uuid_text import uuid_text
-from iceberg_spark.spark.adapt.geo_types import spark_wkb
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.adapt.types import spark_wkb, to_spark
+from iceberg_spark.spark.session.compat import expected_arrow_schema
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
@@ -119,3 +125,18 @@ def _map(key: Step | None, value: Step | None) -> Step | None:
         return map_list(column, entries, kind)
 
     return convert
+
+
+def task_batches(
+    context: ScanContext, tasks: Iterable[FileScanTask], frame_type: StructType | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the live rows of the tasks as batches of exactly the frame's Arrow types.
+
+    `frame_type` is given where the frame's columns differ from the table's in what may be NULL.
+    """
+    io = context.io
+    schema = context.read_schema
+    expected = expected_arrow_schema(frame_type or to_spark(schema))
+    as_they_are = replace(context, checks_texts=False)  # Spark's texts are any bytes
+    for task in tasks:
+        yield from spark_batches(read_task(as_they_are, io, task), schema, expected)

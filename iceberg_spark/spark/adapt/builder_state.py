@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidOptionError
-from iceberg_spark.spark.session.java_source import JAVA_FORMAT, has_java_source
 
 FORMAT_NAME = "pyiceberg-lite"
 
@@ -65,3 +64,20 @@ class BuilderState:
         if path is not None:
             return path if isinstance(path, str) and "path" not in self.options else None
         return self.options.get("path")
+
+
+JAVA_FORMAT = "iceberg"
+_MISSING = "DATA_SOURCE_NOT_FOUND"
+
+
+def has_java_source(session: SparkSession) -> bool:
+    """Return whether Spark finds a data source called `iceberg`, classic or over Connect.
+
+    Spark resolves the format of a load first. Java's source refuses a schema before it opens a
+    table.
+    """
+    try:
+        _ = session.read.format(JAVA_FORMAT).schema("a int").load().schema
+    except Exception as error:  # noqa: BLE001 - Java's errors have many classes
+        return _MISSING not in str(error)
+    return True

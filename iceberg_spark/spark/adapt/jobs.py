@@ -11,8 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.spark.adapt.map_arrow import Batches, map_plain_names
-from iceberg_spark.spark.adapt.task_payload import pickled, unpickled
-from iceberg_spark.spark.adapt.task_results import RESULT, Final, collected, result_batch
+from iceberg_spark.spark.adapt.task_results import (
+    RESULT,
+    Final,
+    collected,
+    pickled,
+    result_batch,
+    unpickled,
+)
 from iceberg_spark.spark.session.classic_session import active_session_kept
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.worker_python import check_worker_python

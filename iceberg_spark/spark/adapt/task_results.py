@@ -1,17 +1,18 @@
-"""What tasks bring back to the driver: one typed value for each, instead of rows."""
+"""Values that travel to Spark's tasks pickled, and the typed values that tasks bring back."""
 
 from __future__ import annotations
 
+import pickle
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.spark.adapt.map_arrow import Batches, map_in_arrow, map_plain_names
-from iceberg_spark.spark.adapt.task_payload import pickled, unpickled
 from iceberg_spark.spark.session.in_worker import in_worker
 
 R = TypeVar("R")
@@ -71,3 +72,38 @@ def collected(rows: DataFrame) -> list[R]:
             raise result
         results.append(result)
     return results
+
+
+# Pickled values on their way to Spark's tasks and back; no other module unpickles.
+#
+# Only bytes that this package pickled itself, on the driver or in a task of the same job, are
+# unpickled here: never bytes of a file or from a user.
+
+T = TypeVar("T")
+
+
+def pickled(value: object) -> bytes:
+    """Return a value as bytes."""
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+
+
+def unpickled(data: bytes) -> Any:
+    """Return the value of bytes that `pickled` made."""
+    return pickle.loads(data)  # noqa: S301 - bytes of our own
+
+
+@dataclass(frozen=True, slots=True)
+class Payload(Generic[T]):
+    """What every task of a plan gets with its function: compressed, and opened where it is used."""
+
+    data: bytes
+
+    def opened(self) -> T:
+        """Return the value."""
+        value: T = unpickled(zlib.decompress(self.data))
+        return value
+
+
+def payload(value: T) -> Payload[T]:
+    """Return a value ready to travel."""
+    return Payload(zlib.compress(pickled(value)))

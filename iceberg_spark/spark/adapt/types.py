@@ -7,13 +7,20 @@ shows as string, fixed as binary, byte and short become int, `time` has no Spark
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 from pyspark.sql import types as s
 
+from iceberg_spark.arrow.arrays import struct_of
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.spark.adapt.geo_types import iceberg_geo, spark_geo
 from iceberg_spark.spec import types as t
+from iceberg_spark.spec.calendar_text import date_text, timestamp_text
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 
 _TO_SPARK: dict[type, s.DataType] = {
@@ -141,3 +148,150 @@ def _iceberg_type(kind: s.DataType, path: str, ids: Iterator[int]) -> t.IcebergT
                 f"Column '{path}' has type {kind.simpleString()}, which Iceberg tables can't hold; "
                 "cast it first"
             )
+
+
+def type_text(kind: s.DataType) -> str:
+    """Return a type as SQL text that means the same in every session.
+
+    `timestamp` is one without a zone where `spark.sql.timestampType` says so.
+    """
+    match kind:
+        case s.StructType(fields=fields):
+            inner = (f"{quoted(field.name)}: {type_text(field.dataType)}" for field in fields)
+            return f"struct<{', '.join(inner)}>"
+        case s.ArrayType(elementType=element):
+            return f"array<{type_text(element)}>"
+        case s.MapType(keyType=key, valueType=value):
+            return f"map<{type_text(key)}, {type_text(value)}>"
+        case s.TimestampType():
+            return "timestamp_ltz"
+        case s.StringType():
+            return "string collate UTF8_BINARY"
+        case _:
+            return kind.simpleString()
+
+
+_SWITCH = "spark.sql.geospatial.enabled"
+_SRID = 4326
+_NUMBERED = re.compile(r"(?:EPSG|SRID):(\d+)", re.IGNORECASE)
+_SPHERICAL = (None, "spherical")
+
+
+def spark_geo(kind: t.GeometryType | t.GeographyType) -> s.DataType | None:
+    """Return Spark's type of a geometry, None where it has none for the CRS or algorithm."""
+    srid = _srid(kind.crs)
+    if srid is None or (isinstance(kind, t.GeographyType) and kind.algorithm not in _SPHERICAL):
+        return None
+    try:
+        return s.GeometryType(srid) if isinstance(kind, t.GeometryType) else s.GeographyType(srid)
+    except PySparkException:
+        return None
+
+
+def iceberg_geo(kind: s.GeometryType | s.GeographyType) -> t.IcebergType | None:
+    """Return the type of a column of Spark, None where its values have several CRS."""
+    if kind.srid < 0:
+        return None
+    crs = None if kind.srid == _SRID else f"EPSG:{kind.srid}"
+    return t.GeometryType(crs) if isinstance(kind, s.GeometryType) else t.GeographyType(crs)
+
+
+def _srid(crs: str | None) -> int | None:
+    if crs is None or crs.upper() == t.DEFAULT_CRS:
+        return _SRID
+    match = _NUMBERED.fullmatch(crs)
+    return None if match is None else int(match[1])
+
+
+def spark_wkb(column: pa.Array, kind: t.GeometryType | t.GeographyType) -> pa.StructArray:
+    """Return WKB as PySpark hands geometries over: with their SRID."""
+    fields = [pa.field("srid", pa.int32(), nullable=False), pa.field("wkb", pa.binary(), False)]
+    srid = pa.repeat(pa.scalar(_srid(kind.crs) or 0, pa.int32()), len(column))
+    return struct_of(len(column), [srid, column.fill_null(b"")], pa.struct(fields), column)
+
+
+def check_geo_types(schema: Schema, spark: SparkSession) -> None:
+    """Raise UnsupportedError naming a column of geometries where the session has none."""
+    for field_id in schema.field_ids:
+        kind = schema.find_type(field_id)
+        if isinstance(kind, t.GeometryType | t.GeographyType) and (
+            str(spark.conf.get(_SWITCH, "false")).lower() != "true"
+        ):
+            raise UnsupportedError(
+                f"Column '{schema.find_column_name(field_id)}' has type {kind}, and this session "
+                f"has no geometries: set {_SWITCH} to true, read it as WKB by to_arrow(), or "
+                "leave it out by selected_fields"
+            )
+
+
+_SIMPLE: Mapping[type, str] = {
+    t.IntegerType: "INT",
+    t.LongType: "BIGINT",
+    t.FloatType: "FLOAT",
+    t.DoubleType: "DOUBLE",
+}
+
+
+def default_text(kind: t.IcebergType, value: Any) -> str:
+    """Return SQL text of a canonical value of a primitive type, of exactly the column's type.
+
+    Raises UnsupportedError for a type that Spark has no constants of.
+    """
+    if (simple := _SIMPLE.get(type(kind))) is not None:
+        return f"CAST('{value!r}' AS {simple})"
+    match kind:
+        case t.BooleanType():
+            return "true" if value else "false"
+        case t.DecimalType(precision=precision, scale=scale):
+            return f"CAST('{value:f}' AS DECIMAL({precision}, {scale}))"
+        case t.DateType():
+            return f"DATE '{date_text(value)}'"
+        case t.TimestampType():
+            return f"TIMESTAMP_NTZ '{_stamp(value)}'"
+        case t.TimestamptzType():
+            return f"TIMESTAMP '{_stamp(value)}+00:00'"
+        case t.BinaryType() | t.FixedType():
+            return f"X'{value.hex()}'"
+        case t.StringType() | t.UUIDType():
+            # A quoted text would mean what `parser.escapedStringLiterals` of the session that runs
+            # says, and tasks parse it again: bytes mean the same everywhere.
+            return f"CAST(X'{str(value).encode().hex()}' AS STRING)"
+        case _:
+            raise UnsupportedError(f"Spark has no constants of type {kind}")
+
+
+def write_default_text(field: t.NestedField) -> str:
+    """Return SQL text of a column's `write-default` of whatever type, NULL where it has none."""
+    return _of_field(field.field_type, field.write_default)
+
+
+def _of_field(kind: t.IcebergType, value: Any) -> str:
+    match kind:
+        case _ if value is None:
+            return "NULL"
+        case t.StructType(fields=fields):
+            values = dict(value)
+            parts = (
+                f"{_name(child)}, "
+                f"{_of_field(child.field_type, values.get(child.field_id, child.write_default))}"
+                for child in fields
+            )
+            return f"named_struct({', '.join(parts)})"
+        case t.ListType(element_type=element):
+            return f"array({', '.join(_of_field(element, part) for part in value)})"
+        case t.MapType(key_type=key, value_type=item):
+            pairs = (
+                f"{_of_field(key, child)}, {_of_field(item, value_of_key)}"
+                for child, value_of_key in value
+            )
+            return f"map({', '.join(pairs)})"
+        case _:
+            return default_text(kind, value)
+
+
+def _name(field: t.NestedField) -> str:
+    return f"CAST(X'{field.name.encode().hex()}' AS STRING)"
+
+
+def _stamp(value: int) -> str:
+    return timestamp_text(value).replace("T", " ")

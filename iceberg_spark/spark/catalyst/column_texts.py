@@ -6,16 +6,15 @@ no SQL text (Python functions, windows, lambdas) are refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
-from iceberg_spark.errors import InvalidTypeError, UnsupportedError
-from iceberg_spark.spark.catalyst.cast_types import cast_type
+from iceberg_spark.errors import InvalidSchemaError, InvalidTypeError, UnsupportedError
 from iceberg_spark.spark.catalyst.classic_frame import has_attribute, own_plan_ids
-from iceberg_spark.spark.catalyst.merge_names import MergeNames
 from iceberg_spark.spark.session.classic_session import is_connect, java_packages
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spec.arguments import format_value
@@ -301,3 +300,133 @@ _LITERALS: dict[str, Callable[[Any], str]] = {
     "timestamp_ntz": lambda value: f"TIMESTAMP_NTZ '{_clock_text(value)}'",
 }
 """How values of Connect's messages are written, by the name of their kind."""
+
+
+_SIMPLE = {
+    "null": "void",
+    "boolean": "boolean",
+    "binary": "binary",
+    "byte": "tinyint",
+    "short": "smallint",
+    "integer": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "date": "date",
+    "timestamp": "timestamp_ltz",  # the meaning of `timestamp` depends on `spark.sql.timestampType`
+    "timestamp_ntz": "timestamp_ntz",
+    "calendar_interval": "interval",
+    "variant": "variant",
+}
+_SIZED = {"char": "char", "var_char": "varchar"}
+_UNITS = {
+    "year_month_interval": ("year", "month"),
+    "day_time_interval": ("day", "hour", "minute", "second"),
+}
+_BINARY = "UTF8_BINARY"
+
+
+def cast_type(message: Any) -> str:
+    """Return the type of a message (`DataType`) as SQL text that means the same in every session.
+
+    Raises UnsupportedError for a type without SQL text, such as a user-defined type.
+    """
+    kind = str(message.WhichOneof("kind"))
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    inside: Any = getattr(message, kind, None)
+    match kind:
+        case "array":
+            return f"array<{cast_type(inside.element_type)}>"
+        case "map":
+            return f"map<{cast_type(inside.key_type)}, {cast_type(inside.value_type)}>"
+        case "struct":
+            return f"struct<{', '.join(map(_field, inside.fields))}>"
+        case "string":
+            return "string" if inside.collation in ("", _BINARY) else _collated(inside)
+        case "decimal":
+            return f"decimal({inside.precision},{inside.scale})"
+        case "time":
+            return f"time({inside.precision})"
+        case "char" | "var_char":
+            return f"{_SIZED[kind]}({inside.length})"
+        case "year_month_interval" | "day_time_interval":
+            return _interval(_UNITS[kind], inside)
+        case _:
+            raise UnsupportedError(f"A cast to {kind} can't be said as SQL: write it as text")
+
+
+def _field(field: Any) -> str:
+    required = "" if field.nullable else " NOT NULL"
+    return f"{quoted(field.name)}: {cast_type(field.data_type)}{required}"
+
+
+def _collated(message: Any) -> str:
+    return f"string collate {message.collation}"
+
+
+def _interval(units: tuple[str, ...], message: Any) -> str:
+    first, last = units[message.start_field], units[message.end_field]
+    return f"interval {first}" if first == last else f"interval {first} to {last}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MergeNames:
+    """The qualifiers of the columns of both sides of a merge.
+
+    Columns of the DataFrame `source` are qualified with `alias`, whatever the DataFrame's own alias
+    (`own`) is. `target` is the table's full name; columns may be qualified with the end of it, and
+    the texts qualify them with its last part. `columns` are the table's. `fold` maps names that are
+    equal for the session to the same name.
+    """
+
+    source: DataFrame
+    alias: str
+    own: str | None
+    target: tuple[str, ...]
+    columns: frozenset[str]
+    fold: Callable[[str], str]
+
+    def of_source(self, parts: Sequence[str]) -> tuple[str, ...]:
+        """Return the qualified name of a column of the source DataFrame."""
+        if len(parts) > 1 and self.own is not None and self.fold(parts[0]) == self.fold(self.own):
+            return (self.alias, *parts[1:])
+        return (self.alias, *parts)
+
+    def of_target(self, parts: Sequence[str]) -> tuple[str, ...]:
+        """Return a column's name, with a qualifier of two or more parts shortened to one."""
+        size = self._size(parts, least=2)
+        return (self.target[-1], *parts[size:]) if size else tuple(parts)
+
+    def assigned(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Return the assignments of a clause, by columns without the table's name.
+
+        Raises InvalidSchemaError for a column that is assigned twice.
+        """
+        assignments: dict[str, str] = {}
+        for column, text in values.items():
+            name = self._without_table(column)
+            if name in assignments:
+                raise InvalidSchemaError(f"Column '{column}' gets a value twice")
+            assignments[name] = text
+        return assignments
+
+    def _without_table(self, column: str) -> str:
+        if self.fold(column) in self.columns:  # whatever dots its name has
+            return column
+        parts = quoted_parts(column) or tuple(column.split("."))
+        size = self._size(parts, least=1)
+        return ".".join(map(quoted, parts[size:])) if size else column
+
+    def _size(self, parts: Sequence[str], *, least: int) -> int:
+        """Return how many parts of a name are the table's name, 0 if it has no column of that name.
+
+        As in Spark, a column of the table takes precedence over a field of a struct that has the
+        table's name.
+        """
+        folded = [self.fold(part) for part in parts]
+        table = [self.fold(part) for part in self.target]
+        for size in range(min(len(table), len(parts) - 1), least - 1, -1):
+            if folded[:size] == table[-size:] and folded[size] in self.columns:
+                return size
+        return 0

@@ -10,8 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
 
-from iceberg_spark.spark.catalyst.plan_joins import JoinedColumns, joined_columns
-from iceberg_spark.spark.catalyst.plan_tree import Node, tree_of
+from iceberg_spark.spark.catalyst.plan_joins import JoinedColumns, Node, joined_columns, tree_of
 from iceberg_spark.spark.session.classic_session import java_list, java_texts
 from iceberg_spark.spark.session.compiled_java import compiled_object
 from iceberg_spark.spark.session.long_texts import java_text

@@ -14,7 +14,7 @@ __getattr__ = LazyNames(
     {
         LazyModule("iceberg_spark.catalog.catalog"): ("LoadedTable",),
         LazyModule("iceberg_spark.catalog.pinned"): ("PinnedTable", "load", "split_name"),
-        LazyModule("iceberg_spark.catalog.sent_settings"): ("with_sent_settings",),
+        LazyModule("iceberg_spark.spark.session.send_catalog"): ("with_sent_settings",),
         LazyModule("iceberg_spark.inspect.pinned_inspection"): (
             "PinnedInspection",
             "pin_inspection",
@@ -34,7 +34,7 @@ __getattr__ = LazyNames(
         LazyModule("iceberg_spark.scan.read_options"): ("ReadOptions", "read_options"),
         LazyModule("iceberg_spark.scan.request"): ("scan_context",),
         LazyModule("iceberg_spark.spark.adapt.types"): ("from_spark", "to_spark"),
-        LazyModule("iceberg_spark.spark.datasource.changes_reader"): ("ChangesReader",),
+        LazyModule("iceberg_spark.spark.datasource.stream_reader"): ("ChangesReader",),
         LazyModule("iceberg_spark.spark.datasource.inspect_reader"): ("InspectReader",),
         LazyModule("iceberg_spark.spark.datasource.reader"): ("BatchReader", "PushdownReader"),
         LazyModule("iceberg_spark.spark.datasource.stream_reader"): (
@@ -42,8 +42,8 @@ __getattr__ = LazyNames(
             "ChangeStreamReader",
         ),
         LazyModule("iceberg_spark.spark.datasource.stream_writer"): ("StreamWriter",),
-        LazyModule("iceberg_spark.spark.datasource.upsert_writer"): ("UpsertWriter",),
-        LazyModule("iceberg_spark.spark.datasource.writer"): ("BatchWriter",),
+        LazyModule("iceberg_spark.spark.datasource.stream_writer"): ("UpsertWriter",),
+        LazyModule("iceberg_spark.spark.datasource.stream_writer"): ("BatchWriter",),
         LazyModule("iceberg_spark.spec.schema"): ("Schema",),
         LazyModule("iceberg_spark.streams.stream_options"): (
             "STREAM_OPTIONS",

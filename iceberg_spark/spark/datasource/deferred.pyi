@@ -2,7 +2,6 @@ from iceberg_spark.catalog.catalog import LoadedTable as LoadedTable
 from iceberg_spark.catalog.pinned import PinnedTable as PinnedTable
 from iceberg_spark.catalog.pinned import load as load
 from iceberg_spark.catalog.pinned import split_name as split_name
-from iceberg_spark.catalog.sent_settings import with_sent_settings as with_sent_settings
 from iceberg_spark.inspect.pinned_inspection import PinnedInspection as PinnedInspection
 from iceberg_spark.inspect.pinned_inspection import pin_inspection as pin_inspection
 from iceberg_spark.read.changes_table import ChangesTable as ChangesTable
@@ -23,15 +22,16 @@ from iceberg_spark.scan.read_options import read_options as read_options
 from iceberg_spark.scan.request import scan_context as scan_context
 from iceberg_spark.spark.adapt.types import from_spark as from_spark
 from iceberg_spark.spark.adapt.types import to_spark as to_spark
-from iceberg_spark.spark.datasource.changes_reader import ChangesReader as ChangesReader
 from iceberg_spark.spark.datasource.inspect_reader import InspectReader as InspectReader
 from iceberg_spark.spark.datasource.reader import BatchReader as BatchReader
 from iceberg_spark.spark.datasource.reader import PushdownReader as PushdownReader
 from iceberg_spark.spark.datasource.stream_reader import AppendStreamReader as AppendStreamReader
+from iceberg_spark.spark.datasource.stream_reader import ChangesReader as ChangesReader
 from iceberg_spark.spark.datasource.stream_reader import ChangeStreamReader as ChangeStreamReader
+from iceberg_spark.spark.datasource.stream_writer import BatchWriter as BatchWriter
 from iceberg_spark.spark.datasource.stream_writer import StreamWriter as StreamWriter
-from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter as UpsertWriter
-from iceberg_spark.spark.datasource.writer import BatchWriter as BatchWriter
+from iceberg_spark.spark.datasource.stream_writer import UpsertWriter as UpsertWriter
+from iceberg_spark.spark.session.send_catalog import with_sent_settings as with_sent_settings
 from iceberg_spark.spec.schema import Schema as Schema
 from iceberg_spark.streams.stream_options import STREAM_OPTIONS as STREAM_OPTIONS
 from iceberg_spark.streams.stream_options import refuse_stream_options as refuse_stream_options

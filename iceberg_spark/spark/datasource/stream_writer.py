@@ -12,20 +12,30 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
 
 from iceberg_spark.commits.commit import CleanupOnFailure
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.save.commit_save import commit_save, commit_upsert, take_back
 from iceberg_spark.save.plan_save import SavePlan, TablePlace, UpsertPlan
 from iceberg_spark.spark.datasource.messages import ChangesWritten, FilesWritten
-from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter, joined
-from iceberg_spark.spark.datasource.writer import BatchWriter
 from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.session.task import task_id, was_tried_before
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 from iceberg_spark.spec.txn import STREAM_KEYS, Token
-from iceberg_spark.write.task_keys import key_files, refuse_shared_keys
-from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
+from iceberg_spark.write.align_columns import aligned
+from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
+from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.task_keys import KeyCollector, key_files, refuse_shared_keys
+from iceberg_spark.write.uncommitted_files import (
+    remove_aborted,
+    remove_other_attempts,
+    remove_strays,
+)
 
 _QUERY_ID = "sql.streaming.queryId"
 
@@ -130,3 +140,106 @@ def _query_id() -> str:
             "started by writeStream"
         )
     return str(query_id)
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Writes the batches of each task and commits the files of those that succeeded."""
+
+    def __init__(self, target: TablePlace, plan: SavePlan) -> None:
+        self.target = target
+        self.plan = plan
+
+    @in_worker
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write one task's rows; what an attempt wrote is removed when it fails."""
+        context = self.plan.context
+        batches = aligned(context.schema, iterator, self.plan.align)
+        files = write_data_files(context, context.io, batches, task_id())
+        return FilesWritten(files, was_tried_before())
+
+    @in_worker
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Commit all files at once, then remove what failed or doubled attempts left behind."""
+        written = [message for message in messages if isinstance(message, FilesWritten)]
+        files = tuple(file for message in written for file in message.data_files)
+        commit_save(self.target, self.plan, files)
+        again = any(message.tried_before for message in written)
+        paths = [file.file_path for file in files]
+        with suppress(Exception):  # the commit has landed: strays are left to orphan removal
+            io = self.plan.context.io
+            remove_other_attempts(io, self.plan.context, paths, outlive=again)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove every file of a write whose tasks did not all succeed.
+
+        Spark also calls this when `commit` raised, then with every task's message: the commit
+        has removed what may be removed, and where it may have landed nothing may be.
+        """
+        if messages and None not in messages:
+            return
+        remove_aborted(self.plan.context.io, self.plan.context)
+        take_back(self.target, self.plan)
+
+
+# Upserts through the data source: each task writes its changes, the commit proves keys apart.
+#
+# Spark lets a Python source ask for no distribution. So rows of one key may come in two tasks,
+# and both would be live: each task leaves the hashes of its keys, and the commit refuses shared
+# ones.
+
+
+class UpsertWriter(DataSourceArrowWriter):
+    """Writes the changes of each task and commits the files of those that succeeded."""
+
+    def __init__(
+        self, target: TablePlace, plan: UpsertPlan, equality_fields: tuple[str, ...]
+    ) -> None:
+        self.target = target
+        self.plan = plan
+        self.equality_fields = equality_fields
+
+    @in_worker
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write one task's changes; what an attempt wrote is removed when it fails."""
+        context = self.plan.context
+        io = context.write.io
+        task = task_id()
+        collector = KeyCollector(context.write, io, task)
+        try:
+            files = write_upserts(context, io, iterator, task, collector=collector)
+            return ChangesWritten(files, collector.finish())
+        except BaseException:
+            collector.abort()
+            raise
+
+    @in_worker
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Prove that no key came in two tasks, then commit all files at once."""
+        done = [message for message in messages if isinstance(message, ChangesWritten)]
+        files = joined([message.files for message in done])
+        keys = [message.keys for message in done]
+        io = self.plan.context.write.io
+        try:
+            with CleanupOnFailure(io, files.paths):
+                refuse_shared_keys(io, keys, self.equality_fields)
+            commit_upsert(self.target, self.plan, files)
+        finally:
+            with suppress(Exception):  # the commit, or its own error, has been decided
+                io.delete_many(key_files(keys))
+        with suppress(Exception):  # the commit has landed: strays are left to orphan removal
+            remove_strays(io, self.plan.context.write, files.paths)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove every file of a write whose tasks did not all succeed (see `BatchWriter`)."""
+        if messages and None not in messages:
+            return
+        context = self.plan.context.write
+        remove_aborted(context.io, context)
+
+
+def joined(parts: Sequence[UpsertedFiles]) -> UpsertedFiles:
+    """Return the files of all tasks."""
+    return UpsertedFiles(
+        tuple(file for part in parts for file in part.data),
+        tuple(file for part in parts for file in part.deletes),
+    )

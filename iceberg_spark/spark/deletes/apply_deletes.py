@@ -6,18 +6,23 @@ Rules: specification, "Scan Planning"; Java: `DeleteFilter`. Nothing depends on 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
 
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.leaf_columns import LeafColumn
+from iceberg_spark.read.bounded_cache import BoundedCache
+from iceberg_spark.read.projected_rows import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.adapt.arrow_rows import frame_of
 from iceberg_spark.spark.deletes.equality_keys import (
     SCOPE,
     SEQUENCE,
@@ -27,21 +32,16 @@ from iceberg_spark.spark.deletes.equality_keys import (
     mean_key_bytes,
     spark_keys,
 )
-from iceberg_spark.spark.deletes.files_with_deletes import KeyDeletes
-from iceberg_spark.spark.deletes.integer_bits import IntegerBits, integer_bits
-from iceberg_spark.spark.deletes.kept_lists import list_column
+from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, KeyDeletes
 from iceberg_spark.spark.deletes.key_tables import KeyTable, key_table
-from iceberg_spark.spark.deletes.limits import KEYS
-from iceberg_spark.spark.deletes.loaded_deletes import (
-    BITS,
-    FILE_NUMBER,
-    FILE_SCOPE,
-    FILE_SEQUENCE,
-    FIRST_WORD,
-    WORDS,
-    LoadedDeletes,
+from iceberg_spark.spark.deletes.limits import KEPT_LIST_BYTES, KEYS, POSITIONS
+from iceberg_spark.spark.deletes.per_file_values import ROW_INDEX, no_place
+from iceberg_spark.spark.deletes.position_bitmaps import (
+    IntegerBits,
+    Words,
+    integer_bits,
+    position_words,
 )
-from iceberg_spark.spark.deletes.row_position import ROW_INDEX, no_place
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.reserved import DELETED
@@ -224,3 +224,93 @@ def _without_joined(
         conditions.append(F.col(prefix + SEQUENCE) > F.col(FILE_SEQUENCE))
     hinted = F.broadcast(keys) if size <= KEYS.broadcast_bytes else keys.hint("merge")
     return rows.without_matches(hinted, reduce(and_, conditions), prefix + "marker")
+
+
+_lists = BoundedCache(KEPT_LIST_BYTES)
+
+
+def list_column(session: SparkSession, name: Hashable, values: Any) -> Column:
+    """Return an Arrow array as one value, a list; `name` is the same for the same values only.
+
+    A column of a subquery, so that no rule of Spark's optimizer looks into the list.
+    """
+
+    def make_frame() -> tuple[DataFrame, int]:
+        element = pa.field("element", values.type, nullable=bool(values.null_count))
+        offsets = pa.array([0, len(values)], pa.int32())
+        lists = pa.ListArray.from_arrays(offsets, values, type=pa.list_(element))
+        schema = pa.schema([pa.field("list", lists.type)])
+        return frame_of(session, pa.table([lists], schema)), int(values.nbytes)
+
+    frame: DataFrame = _lists.get_or_load((session, name), make_frame)
+    return frame.scalar()
+
+
+# What the driver reads of a group's deletes before Spark reads a row, and numbers of its files.
+#
+# `find_files_with_deletes` bounds the positions and the bits that one frame may ask for.
+
+BITS, FIRST_WORD = "__iceberg_bits", "__iceberg_first_word"
+"""How many of a file's rows have a bit that says whether they are deleted, and its first word."""
+WORDS = "__iceberg_words"
+FILE_NUMBER = "__iceberg_file_number"
+FILE_SEQUENCE, FILE_SCOPE = "__iceberg_sequence", "__iceberg_scope"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedDeletes:
+    """Deletes of a group of files.
+
+    `values` are numbers that each file has: columns that the relation needs. `words` are the bits
+    of all files one after the other; where they are too many for a part of an expression, `lists`
+    has those of each file, by FILE_NUMBER.
+    """
+
+    dirty: DirtyFiles
+    values: Mapping[str, Any]
+    words: Words | None = None
+    lists: Any = None
+
+
+def load_deletes(
+    dirty: DirtyFiles, plan: ScanPlan, io: FileIO, *, padded: bool = False
+) -> LoadedDeletes:
+    """Read the positions of a group, and say what differs from file to file.
+
+    With `padded` each file has as many bits as the others, where few bytes hold them: where a value
+    of a file is an expression, that is one less. Raises CorruptFileError, NoSuchFileError or
+    StorageError naming a delete file.
+    """
+    values: dict[str, Any] = {}
+    files = plan.files.take(pa.array(dirty.rows))
+    if any(deletes.by_sequence for deletes in dirty.equality):
+        values[FILE_SEQUENCE] = files.column("data_sequence_number").combine_chunks()
+    if any(deletes.by_scope for deletes in dirty.equality):
+        values[FILE_SCOPE] = pa.array(dirty.scopes)
+    if not dirty.has_positions:
+        return LoadedDeletes(dirty, values)
+    counts, parts = _bits(files, dirty, plan, io)
+    most = int(counts.max())
+    if padded and most * len(counts) * 8 <= POSITIONS.few_bytes:
+        parts = [np.pad(part, (0, most - len(part))) for part in parts]
+        counts = np.full(len(files), most)
+    starts, joined = np.cumsum([0, *counts]), np.concatenate(parts)
+    values[BITS] = pa.array(counts * 64)
+    if joined.nbytes <= POSITIONS.few_bytes:
+        values[FIRST_WORD] = pa.array(starts[:-1].astype(np.int32))
+        return LoadedDeletes(dirty, values, words=joined)
+    values[FILE_NUMBER] = pa.array(np.arange(len(files), dtype=np.int32))
+    lists = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(joined))
+    return LoadedDeletes(dirty, values, lists=lists)
+
+
+def _bits(
+    files: pa.Table, dirty: DirtyFiles, plan: ScanPlan, io: FileIO
+) -> tuple[Words, list[Words]]:
+    """Return the number of words of each file, and these; a file without deletes has none."""
+    deleted = np.flatnonzero(pc.list_value_length(files.column("delete_rows")).to_numpy())
+    words = position_words(io, plan.tasks_at(dirty.rows[deleted]))
+    parts = [np.empty(0, np.int64)] * len(files)
+    for index, part in zip(deleted.tolist(), words, strict=True):
+        parts[index] = part
+    return np.array([len(part) for part in parts], np.int64), parts

@@ -19,7 +19,7 @@ from iceberg_spark.arrow.arrays import distinct
 from iceberg_spark.expr.stats import NULL_COUNT, column
 from iceberg_spark.manifest.entries import is_vector
 from iceberg_spark.read.equality_deletes import groups_by_keys
-from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
+from iceberg_spark.read.projected_rows import LeafColumn, leaf_columns
 from iceberg_spark.scan.delete_pairs import Mask, Rows
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.task import DeleteFile

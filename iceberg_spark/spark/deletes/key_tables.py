@@ -34,9 +34,8 @@ from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.spark.deletes.equality_keys import SCOPE, SEQUENCE, cache_key, key_columns
 from iceberg_spark.spark.deletes.files_with_deletes import KeyDeletes
-from iceberg_spark.spark.deletes.integer_bits import IntegerBits, integer_bits
 from iceberg_spark.spark.deletes.limits import KEYS
-from iceberg_spark.spark.deletes.position_bitmaps import Words
+from iceberg_spark.spark.deletes.position_bitmaps import IntegerBits, Words, integer_bits
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Hashes: TypeAlias = npt.NDArray[np.uint32]

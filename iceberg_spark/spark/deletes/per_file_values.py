@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
+from pyspark.sql.types import LongType, StructField
 
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.location import normalise
@@ -120,3 +121,23 @@ def _spellings(frame: DataFrame, paths: Sequence[str]) -> tuple[list[str], Any]:
 def _both(name: str) -> tuple[str, ...]:
     local = "file:" + name.removeprefix("file://") if name.startswith("file:///") else name
     return tuple(dict.fromkeys((name, local)))
+
+
+ROW_INDEX = "_tmp_metadata_row_index"
+"""Under this name in a read schema Spark's reader gives the place as a column of its own. Through
+`_metadata` Spark makes a struct for every row, which takes longer than to read a number."""
+ROW_INDEX_FIELD = StructField(ROW_INDEX, LongType(), True)
+_NONE = "This Spark gives no row_index of Parquet files: read with the Arrow engine"
+
+
+def or_raise(text: str, kind: str) -> str:
+    """Return an SQL expression of type `kind` that raises where it and the place are NULL.
+
+    A Spark that knows no such column would read NULL, and no delete would be applied.
+    """
+    return f"coalesce({text}, if({ROW_INDEX} is null, {no_place(kind)}, null))"
+
+
+def no_place(kind: str) -> str:
+    """Return an SQL expression of type `kind` that raises, for a row whose place is NULL."""
+    return f"cast(raise_error('{_NONE}') as {kind})"

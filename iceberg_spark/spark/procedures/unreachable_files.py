@@ -1,4 +1,4 @@
-"""Which files only expired snapshots reach, as a Spark job: for tables with very many files."""
+"""Spark jobs over lists of files: those that only expired snapshots reach, and listings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import TimestampNTZType, TimestampType
 
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
 from iceberg_spark.maintenance.limits import EXPIRING
@@ -24,7 +26,7 @@ from iceberg_spark.maintenance.reachable import (
 )
 from iceberg_spark.manifest.reader import FILES
 from iceberg_spark.spark.adapt.jobs import job_rows
-from iceberg_spark.spark.session.active_session import active_session
+from iceberg_spark.spark.session.active_session import active_session, needed_session
 
 Table: TypeAlias = Any  # pyarrow ships no types
 
@@ -78,3 +80,24 @@ def _live(spark: SparkSession, io: FileIO, manifests: Table) -> DataFrame:
     return job_rows(
         spark, [rows[offset::tasks] for offset in range(tasks)], _ReadLive(io).rows, _FILES_DDL
     )
+
+
+def listed_files(view: object, spark: SparkSession | None) -> Any:  # pyarrow ships no types
+    """Return the columns `file_path` and `last_modified` of a view (its name) or a frame.
+
+    Times without a zone are of the session's. The driver holds the rows. Raises InvalidInputError
+    for columns that are missing.
+    """
+    frame: Any = view
+    if isinstance(view, str):
+        frame = needed_session(spark).table(view)
+    names = ("file_path", "last_modified")
+    lacking = [name for name in names if name not in getattr(frame, "columns", ())]
+    if lacking:
+        raise InvalidInputError(
+            f"file_list_view lacks {', '.join(lacking)}: it needs the columns file_path (text) and "
+            "last_modified (timestamp)"
+        )
+    if isinstance(frame.schema["last_modified"].dataType, TimestampNTZType):
+        frame = frame.withColumn("last_modified", frame["last_modified"].cast(TimestampType()))
+    return frame.select(*names).toArrow()

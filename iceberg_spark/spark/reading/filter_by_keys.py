@@ -9,12 +9,24 @@ collects its keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from math import prod
 from typing import Any
 
-from iceberg_spark.read.row_keys import KEYS, RowKeys, whole_numbers
+from iceberg_spark.read.row_keys import (
+    KEYS,
+    Needed,
+    RowKeys,
+    TextCondition,
+    is_readable,
+    leaves_out_rows,
+    read_keys,
+    whole_numbers,
+)
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.catalyst.file_pruning import Expression
 from iceberg_spark.spark.catalyst.key_filters import (
     BloomSize,
     KeyFilter,
@@ -24,8 +36,9 @@ from iceberg_spark.spark.catalyst.key_filters import (
     bloom_filter_of,
     java_values,
 )
-from iceberg_spark.spark.reading.chosen_keys import Choice, ChosenKeys, chosen_keys, share_of
+from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
 from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable
+from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
 
@@ -85,3 +98,186 @@ class _Filters:
 
 def _bloom_size(items: int, what: str, join: Join) -> BloomSize:
     return BloomSize(items, items * KEYS.bits, f"{what} of {join.of.name}.{join.key.name}")
+
+
+# Which keys of joined relations to read for filtering other relations, by cost.
+#
+# A filtered relation filters the next one. If a relation has too many rows to read its keys here,
+# and other keys exclude most of them, Spark reads the keys itself.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """A join, and the estimated share of a relation's rows that its keys leave.
+
+    `keys` is None if Spark reads them.
+    """
+
+    join: Join
+    keys: RowKeys | None
+    share: float
+
+    def is_as(self, other: Choice) -> bool:
+        """Return whether both leave the same rows."""
+        if (
+            self.keys is None
+            or other.keys is None
+            or self.join.column_index != other.join.column_index
+        ):
+            return False
+        return bool(self.keys.values.equals(other.keys.values))
+
+
+@dataclass(slots=True, eq=False)
+class ChosenKeys:
+    """By the number of a relation: the keys that limit its rows, and those to filter it by.
+
+    Keys that Spark meets at once, because it broadcasts the other side, are not in `filters`.
+    """
+
+    by_table: dict[int, list[Choice]] = field(default_factory=dict)
+    filters: dict[int, list[Choice]] = field(default_factory=dict)
+
+
+def chosen_keys(tables: Sequence[JoinedTable]) -> ChosenKeys:
+    """Return the keys whose filters pay; `tables` are those of a plan, ordered by rows.
+
+    Raises what planning and reading raise.
+    """
+    cache, chosen = _KeyCache(), ChosenKeys()
+    for table in tables:
+        choices = list(cache.choices(table, table.rows))
+        chosen.by_table[table.number] = choices
+        by_spark = _by_spark(table, chosen, cache)
+        chosen.filters[table.number] = [
+            choice for choice in (*choices, *by_spark) if not choice.join.at_once
+        ]
+    _keep_same_scans(tables, chosen)
+    return chosen
+
+
+def share_of(choices: Sequence[Choice]) -> float:
+    """Return the share of rows that several filters leave together."""
+    return prod(choice.share for choice in choices)
+
+
+def _by_spark(table: JoinedTable, chosen: ChosenKeys, cache: _KeyCache) -> Iterator[Choice]:
+    """Yield joins whose keys Spark should read first, although it reads those rows twice then.
+
+    Joins whose rows Spark broadcasts are left out: these are few, and meet the other side at once.
+    """
+    left = min((choice.share for choice in chosen.by_table[table.number]), default=1.0)
+    for join in table.joins:
+        share = share_of(chosen.by_table[join.of.number])
+        cost = KEYS.job_cost + join.of.rows * KEYS.scan_cost
+        pays = table.rows * left * (1 - share) >= cost and share <= KEYS.spark_share
+        if pays and not join.is_built and not cache.are_known(join.of):
+            yield Choice(join, None, share)
+
+
+def _keep_same_scans(tables: Sequence[JoinedTable], chosen: ChosenKeys) -> None:
+    """Remove the filters of a scan that Spark reads once for several joins that need other rows."""
+    for _, same in groupby(sorted(tables, key=lambda table: table.scan), lambda table: table.scan):
+        filter_lists = [chosen.filters[table.number] for table in same]
+        first, *others = filter_lists
+        for other in others:
+            pairs = zip(first, other, strict=False)
+            if len(first) != len(other) or not all(
+                table.is_as(other_choice) for table, other_choice in pairs
+            ):
+                for filters in filter_lists:
+                    filters.clear()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TableKeys:
+    """The keys of the remaining rows by field id, and their estimated share of all rows."""
+
+    share: float
+    keys: Mapping[int, RowKeys]
+
+
+@dataclass(slots=True, eq=False)
+class _KeyCache:
+    """Reads the keys of relations on demand, each once."""
+
+    _by_table: dict[int, _TableKeys | None] = field(default_factory=dict)
+
+    def choices(self, table: JoinedTable, rows: float) -> Iterator[Choice]:
+        """Yield joins that exclude rows of a table: the best one for each column, ordered by share.
+
+        `rows` is the number of rows that a filter would apply to. Each join has to pay for the rows
+        that the others leave.
+        """
+        best: dict[int, Choice] = {}
+        for join in table.joins:
+            left = rows * min((choice.share for choice in best.values()), default=1.0)
+            table_keys = self._of(join.of, left)
+            keys = None if table_keys is None else table_keys.keys.get(join.key.field_id)
+            if table_keys is None or keys is None:
+                continue
+            share = max(table_keys.share, len(keys) / max(table.rows, 1))
+            before = best.get(join.column.field_id)
+            if share <= (KEYS.share if before is None else before.share / 2):
+                choice = Choice(join, RowKeys(join.column, keys.values), share)
+                best[join.column.field_id] = choice
+        yield from sorted(best.values(), key=lambda choice: choice.share)
+
+    def are_known(self, table: JoinedTable) -> bool:
+        """Return whether the keys of a relation have been read."""
+        return self._by_table.get(table.number) is not None
+
+    def _of(self, table: JoinedTable, rows: float) -> _TableKeys | None:
+        """Return the keys of a relation's remaining rows.
+
+        Returns None if reading them does not pay for `rows`, or if no filter excludes any row.
+        """
+        if table.number not in self._by_table:
+            if table.rows * KEYS.cost > rows:
+                return None
+            self._by_table[table.number] = self._read(table, rows)
+        return self._by_table[table.number]
+
+    def _read(self, table: JoinedTable, rows: float) -> _TableKeys | None:
+        if table.registered.shows_deleted_rows:
+            return None
+        plan = table.filtered.plan
+        if not is_readable(plan):
+            return None
+        filters = [choice.keys for choice in self.choices(table, rows) if choice.keys is not None]
+        texts = pushed_texts(table.registered.columns, table.relation.filters)
+        if not filters and not texts and not leaves_out_rows(plan):
+            return None
+        fields = tuple(table.needed_keys.values())
+        read = read_keys(plan, fields, Needed(filters, texts))
+        pairs = zip(fields, read.keys, strict=True)
+        keys = {field.field_id: RowKeys(field, values) for field, values in pairs}
+        return _TableKeys(read.rows / table.all_rows, keys)
+
+
+_AT_END = {"Contains": False, "EndsWith": True}
+
+
+def pushed_texts(columns: ColumnPlan, filters: Iterable[Expression]) -> list[TextCondition]:
+    """Return the conditions on texts among filters of the relation of a column plan."""
+    fields = {
+        column.requested.name: column.field
+        for column in columns.read
+        if column.requested is not None
+        and column.origin is Origin.FILE
+        and isinstance(column.requested.field_type, t.StringType)
+        and isinstance(column.field.field_type, t.StringType)
+    }
+    conditions = []
+    for filter_ in filters:
+        if filter_.kind not in _AT_END:
+            continue
+        column, text = filter_.parts
+        field = fields.get(str(column.node.get("name")))
+        is_text = text.kind == "Literal" and text.node.get("type") == "string"
+        if column.kind == "AttributeReference" and field is not None and is_text:
+            value = text.node.get("value")
+            conditions += (
+                [] if value is None else [TextCondition(field, str(value), _AT_END[filter_.kind])]
+            )
+    return conditions

@@ -23,7 +23,7 @@ from iceberg_spark.arrow.variant_layout import is_stored_variant
 from iceberg_spark.formats.parquet_head import FooterHead, StoredColumns, StoredLeaf
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
-from iceberg_spark.spark.deletes.row_position import ROW_INDEX
+from iceberg_spark.spark.deletes.per_file_values import ROW_INDEX
 from iceberg_spark.spark.reading.column_proof import unproven
 from iceberg_spark.spark.reading.footers import footer_limit, footers
 from iceberg_spark.spec import name_mapping

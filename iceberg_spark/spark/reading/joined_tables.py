@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from iceberg_spark.read.row_keys import can_be_key
 from iceberg_spark.spark.catalyst.file_pruning import ScannedRelation
 from iceberg_spark.spark.catalyst.key_filters import OptimizedPlan
-from iceberg_spark.spark.catalyst.plan_joins import JoinedColumns
-from iceberg_spark.spark.catalyst.plan_tree import Node
+from iceberg_spark.spark.catalyst.plan_joins import JoinedColumns, Node
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
 from iceberg_spark.spark.reading.relation_registry import RegisteredRelation
 from iceberg_spark.spec import types as t

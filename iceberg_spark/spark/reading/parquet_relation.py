@@ -12,30 +12,33 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write it
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
-from iceberg_spark.read.leaf_columns import LeafColumn
+from iceberg_spark.read.projected_rows import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.many_columns import selected
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
-from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
-from iceberg_spark.spark.deletes.loaded_deletes import load_deletes
+from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name, load_deletes
 from iceberg_spark.spark.deletes.per_file_values import (
+    ROW_INDEX,
+    ROW_INDEX_FIELD,
     file_field,
+    or_raise,
     with_file_values,
 )
-from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD, or_raise
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
 from iceberg_spark.spark.reading.engine_choice import FileGroup
 from iceberg_spark.spark.reading.frame_type import nullable
-from iceberg_spark.spark.reading.lineage_columns import (
+from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
+from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
+from iceberg_spark.spark.reading.read_columns import (
     Lineage,
     asks_places,
     file_key_of,
+    given_name,
     lineage_of,
+    read_column,
+    relation_type,
 )
-from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
-from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
-from iceberg_spark.spark.reading.read_columns import given_name, read_column, relation_type
 from iceberg_spark.spark.reading.relation_registry import RegisteredRelation, register_relation
 from iceberg_spark.spark.reading.relation_size import row_bytes
 from iceberg_spark.spark.session.classic_session import is_connect

@@ -1,21 +1,33 @@
-"""A planned scan as a DataFrame: the entry point of all native reading."""
+"""A planned scan as a DataFrame, whichever engine reads its groups of files."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import starmap
+from types import MethodType
+from typing import TypeAlias
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.formats.parquet_head import FooterHead
+from iceberg_spark.io.allowed_places import stored_at
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.bounded_cache import process_cache
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import ScanPlan, TaskValues
 from iceberg_spark.scan.report import count
-from iceberg_spark.scan.split import SplitOptions, split_options
-from iceberg_spark.spark.adapt.geo_types import check_geo_types
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.scan.split import Longs, SplitOptions, split_options
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.adapt.batches import task_batches
+from iceberg_spark.spark.adapt.jobs import job_results, job_rows
+from iceberg_spark.spark.adapt.types import check_geo_types, to_spark
 from iceberg_spark.spark.catalyst.classic_queries import Rows, TypedRows, frame_of
 from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
-from iceberg_spark.spark.reading.counted_frame import with_count
 from iceberg_spark.spark.reading.engine_choice import (
     MANY_SMALL_FILES,
     FileGroup,
@@ -23,18 +35,20 @@ from iceberg_spark.spark.reading.engine_choice import (
     choose_engines,
     rows_of,
 )
+from iceberg_spark.spark.reading.footer_columns import columns_in, may_be_misread
+from iceberg_spark.spark.reading.footers import ListedFile, listed_files, read_footers
 from iceberg_spark.spark.reading.frame_type import nullable
-from iceberg_spark.spark.reading.misread_files import find_misread
+from iceberg_spark.spark.reading.limits import FOOTERS
 from iceberg_spark.spark.reading.parquet_relation import relation
 from iceberg_spark.spark.reading.prune_files import prune_in_optimizer
 from iceberg_spark.spark.reading.reading_session import (
+    hadoop_of,
     reading_session,
     unfit_setting,
 )
-from iceberg_spark.spark.reading.worker_frame import arrow_frame
 from iceberg_spark.spark.session.classic_session import active_session_kept, is_connect
 from iceberg_spark.spark.session.engine import Engine
-from iceberg_spark.spark.session.hadoop import hadoop_of
+from iceberg_spark.spec import types as t
 
 BUILT_IN_SCHEMES = frozenset({"", "file", "hdfs", "viewfs"})
 
@@ -169,3 +183,108 @@ def reach_of(spark: SparkSession) -> Reach:
         gives_file_values(spark),
         partial(find_misread, spark),
     )
+
+
+def with_count(frame: DataFrame, rows: int) -> DataFrame:
+    """Return a DataFrame whose own `count()` returns a known number without a job.
+
+    DataFrames derived from it count their rows, and a cached DataFrame counts to fill the cache.
+    """
+
+    def count(self: DataFrame) -> int:
+        return type(self).count(self) if self.is_cached else rows
+
+    frame.count = MethodType(count, frame)  # type: ignore[method-assign]
+    return frame
+
+
+TaskGroup: TypeAlias = tuple[TaskValues, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads groups of one scan."""
+
+    context: ScanContext
+
+    def rows(self, group: TaskGroup) -> Iterator[pa.RecordBatch]:
+        """Yield the live rows of a group."""
+        return task_batches(self.context, starmap(FileScanTask, group))
+
+
+def arrow_frame(
+    context: ScanContext, groups: Sequence[TaskGroup], spark: SparkSession
+) -> DataFrame:
+    """Return the rows of the groups, one group per Spark partition, classic and Connect alike.
+
+    The driver holds the pickled tasks, some 300 bytes a file and its share of the deletes'.
+    """
+    return job_rows(spark, groups, _Reader(context).rows, nullable(to_spark(context.read_schema)))
+
+
+# Files that Spark's reader misreads, found by their footers in a Spark job.
+#
+# Spark misreads decimals of at most 18 digits in some physical types (`footer_columns`). The
+# driver reads the footers of a limited number of files; for more files, the tasks of a job read
+# them.
+
+_BYTES_OF_A_REASON = 200
+
+
+def find_misread(
+    spark: SparkSession, plan: ScanPlan, rows: Longs, columns: Sequence[t.NestedField]
+) -> Mapping[int, str]:
+    """Return why Spark's reader misreads files, by their indices in the plan.
+
+    No job runs for columns that Spark reads right in every file, and one job in a process for the
+    same files and columns. Raises CorruptFileError as `footers` does.
+    """
+    decimals = tuple(column for column in columns if may_be_misread(column))
+    if not decimals:
+        return {}
+    files = listed_files(plan, rows)
+    task = _FooterTask(plan.context.io, decimals)
+
+    def load() -> tuple[dict[int, str], int]:
+        reasons = _run(spark, task, files)
+        return reasons, (len(reasons) + 1) * _BYTES_OF_A_REASON
+
+    reasons: dict[int, str] = process_cache().get_or_load(task.cache_key(files), load)
+    return {int(rows[index]): reason for index, reason in reasons.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _FooterTask:
+    """The function of every task: it reads the footers of some files."""
+
+    io: FileIO
+    columns: tuple[t.NestedField, ...]
+
+    def reasons(self, files: Sequence[ListedFile]) -> dict[int, str]:
+        """Return why Spark's reader misreads files, by their index."""
+        heads = read_footers(self.io, files, has_mapping=False)
+        reasons = {index: self._reason(head) for index, head in enumerate(heads)}
+        return {index: reason for index, reason in reasons.items() if reason is not None}
+
+    def _reason(self, head: FooterHead | None) -> str | None:
+        if head is None:  # the action says what is wrong
+            return None
+        columns = columns_in(head.columns.arrow, self.columns, {}, {}, head.columns.leaves)
+        return columns if isinstance(columns, str) else None
+
+    def cache_key(self, files: Sequence[ListedFile]) -> tuple[object, ...]:
+        """Return what the reasons depend on. Files never change, so their paths are enough."""
+        digest = hashlib.blake2b(repr(files).encode()).digest()
+        kinds = tuple((column.field_id, str(column.field_type)) for column in self.columns)
+        return ("misread files", stored_at(self.io, files[0][0]), digest, kinds)
+
+
+def _run(spark: SparkSession, task: _FooterTask, files: Sequence[ListedFile]) -> dict[int, str]:
+    starts = range(0, len(files), FOOTERS.task_files)
+    jobs = [files[start : start + FOOTERS.task_files] for start in starts]
+    parts = job_results(spark, jobs, task.reasons, final=(CorruptFileError,))
+    return {
+        start + index: reason
+        for start, part in zip(starts, parts, strict=True)
+        for index, reason in part.items()
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import IcebergError
+from iceberg_spark.read.joined_keys import can_prune, is_large, is_small, joined_plan
 from iceberg_spark.read.row_keys import KEYS
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.catalyst.file_pruning import (
@@ -23,11 +24,10 @@ from iceberg_spark.spark.catalyst.file_pruning import (
     install_file_pruning,
     prune_files,
 )
-from iceberg_spark.spark.catalyst.key_filters import optimized_plan
+from iceberg_spark.spark.catalyst.key_filters import OptimizedPlan, optimized_plan
 from iceberg_spark.spark.reading.answered_aggregates import answer_aggregates
 from iceberg_spark.spark.reading.filter_by_keys import filter_by_keys
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan, filtered_plan
-from iceberg_spark.spark.reading.joined_relations import joined_plans, may_prune_by_joins
 from iceberg_spark.spark.reading.joined_tables import joined_tables
 from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.parquet_files import MARK
@@ -146,3 +146,42 @@ def _prune_by_joins(session: SparkSession, relations: Sequence[_Relation], query
 def _remove_files(relations: Sequence[_Relation], query: Any) -> None:
     changes = (relation.pruned() for relation in relations)
     prune_files(query, [change for change in changes if change is not None])
+
+
+def may_prune_by_joins(plans: Mapping[int, FilteredPlan]) -> bool:
+    """Return whether one relation is large and another one has few keys."""
+    large = {leaf for leaf, filtered in plans.items() if is_large(filtered.plan)}
+    small = {leaf for leaf, filtered in plans.items() if _has_few_keys(filtered)}
+    return bool(large and small) and len(large | small) > 1
+
+
+def joined_plans(
+    plans: Mapping[int, FilteredPlan], optimized: OptimizedPlan
+) -> dict[int, ScanPlan]:
+    """Return the smaller plans of relations, by their leaf index.
+
+    Raises what reading keys raises.
+    """
+    smaller_plans: dict[int, ScanPlan] = {}
+    for joined in optimized.joins:
+        leaf, key_leaf = joined.column.leaf_index, joined.key.leaf_index
+        if leaf not in plans or key_leaf not in plans:
+            continue
+        if not is_large(plans[leaf].plan) or not _has_few_keys(plans[key_leaf]):
+            continue
+        column, key = (
+            plans[leaf].registered.field(joined.column.name),
+            plans[key_leaf].registered.field(joined.key.name),
+        )
+        plan = smaller_plans.get(leaf, plans[leaf].plan)
+        if column is None or key is None or not can_prune(plan, column, key):
+            continue
+        smaller_plan = joined_plan(plan, column, plans[key_leaf].plan, key).plan
+        if smaller_plan is not None:
+            smaller_plans[leaf] = smaller_plan
+    return smaller_plans
+
+
+def _has_few_keys(filtered: FilteredPlan) -> bool:
+    """Return whether a relation's keys may be read. Rows that it shows as deleted are not keys."""
+    return is_small(filtered.plan) and not filtered.registered.shows_deleted_rows

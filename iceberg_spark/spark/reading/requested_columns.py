@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from iceberg_spark.expr.logic import field_ids
-from iceberg_spark.read.leaf_columns import LeafColumn
+from iceberg_spark.read.projected_rows import LeafColumn
 from iceberg_spark.scan.context import ScanContext
-from iceberg_spark.spark.deletes.row_position import ROW_INDEX
+from iceberg_spark.spark.deletes.per_file_values import ROW_INDEX
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema

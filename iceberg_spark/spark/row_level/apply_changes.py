@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import ceil
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.types import VariantType
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.expr.nodes import And, Comparison, Op, Reference, Unbound
 from iceberg_spark.row_level.apply_changes import CdcChange, known_columns, with_truncation
-from iceberg_spark.row_level.cdc_events import SEQUENCE
+from iceberg_spark.row_level.cdc_events import (
+    DELETE,
+    OPERATION,
+    SEQUENCE,
+    TRUNCATE,
+    UPSERT,
+    has_left_out,
+    sequences,
+)
 from iceberg_spark.row_level.cdc_ledger import CDC, Ledger, LedgerChange, write_notes
 from iceberg_spark.row_level.cdc_notes import COLUMN, KIND, LIVE, NOTED_AT, TRUNCATED
 from iceberg_spark.row_level.cdc_plan import END_AT, CdcPlan
@@ -32,10 +42,9 @@ from iceberg_spark.row_level.target_files import (
 from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
-from iceberg_spark.spark.adapt.task_payload import unpickled
+from iceberg_spark.spark.adapt.task_results import unpickled
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.plan_frame import plan_frame
-from iceberg_spark.spark.row_level.cdc_rows import CdcRows
 from iceberg_spark.spark.row_level.cdc_task import (
     CHANGE,
     COUNTS,
@@ -52,11 +61,18 @@ from iceberg_spark.spark.row_level.cdc_task import (
     TaskCounts,
 )
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
-from iceberg_spark.spark.row_level.conditions import spark_errors
+from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
-from iceberg_spark.spark.row_level.rows_per_target_file import rows_by_file
-from iceberg_spark.spark.row_level.target_rows import FILE, POS, ROW_POSITION, column, rows_frame
+from iceberg_spark.spark.row_level.target_rows import (
+    FILE,
+    POS,
+    ROW_POSITION,
+    column,
+    rows_by_file,
+    rows_frame,
+)
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.writing.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import ROW_ID
@@ -362,3 +378,86 @@ def _notes(
         rows = rows.sortWithinPartitions(*(column(name) for name in plan.key_names))
         files = write_frame(rows, ledger.write_context(context), AlignOptions())
     return write_notes(ledger, context, own, branch, files)
+
+
+def cdc_rows(
+    frame: DataFrame, sequence_by: Any, deletes: Any | None, truncates: Any | None
+) -> pa.Table | DataFrame:
+    """Return rows with `SEQUENCE` and `OPERATION`, as an Arrow table if they are few.
+
+    Raises InvalidInputError for a stream, InvalidExpressionError for an expression that Spark
+    cannot resolve.
+    """
+    if frame.isStreaming:
+        raise InvalidInputError("The rows are a stream: apply its batches by foreachBatch")
+    does = sf.lit(UPSERT)
+    for what, condition, number in (
+        ("apply_as_deletes", deletes, DELETE),
+        ("apply_as_truncates", truncates, TRUNCATE),
+    ):
+        if condition is not None:
+            does = sf.when(_condition(frame, condition, what), sf.lit(number)).otherwise(does)
+    with spark_errors("sequence_by"):
+        order = _order(frame, sequence_by).alias(SEQUENCE)
+        rows = frame.select("*", order, does.cast("tinyint").alias(OPERATION))
+        if any(isinstance(field.dataType, VariantType) for field in frame.schema.fields):
+            return rows
+        few: pa.Table = rows.limit(CDC.here_rows + 1).toArrow()
+    return rows if few.num_rows > CDC.here_rows else few
+
+
+def _order(frame: DataFrame, sequence: Any) -> Column:
+    if isinstance(sequence, Column):
+        return sequence
+    if not isinstance(sequence, str):
+        raise InvalidTypeError(f"sequence_by must be a column or SQL text, not {sequence!r}")
+    return column(sequence) if sequence in frame.columns else expression(sequence)
+
+
+def _condition(frame: DataFrame, condition: Any, what: str) -> Column:
+    if isinstance(condition, Column):
+        return condition
+    if not isinstance(condition, str):
+        raise InvalidTypeError(f"{what} must be SQL text or a column, not {condition!r}")
+    check_condition(frame, condition, what)
+    return expression(condition)
+
+
+@dataclass(frozen=True, slots=True)
+class CdcRows:
+    """A DataFrame of changes with `SEQUENCE` and `OPERATION`, and the columns to write."""
+
+    frame: DataFrame
+    columns: tuple[str, ...]
+    case_sensitive: bool
+
+    def changes(self) -> DataFrame:
+        """Return the rows to apply, with `SEQUENCE` and `OPERATION` but without truncations."""
+        changes = self.frame.where(sf.col(OPERATION) != TRUNCATE)
+        left_out = (UNAVAILABLE,) if self.has_left_out else ()
+        return changes.select(*map(column, (*self.columns, *left_out, SEQUENCE, OPERATION)))
+
+    @property
+    def has_left_out(self) -> bool:
+        """Whether the rows list values that the source left out."""
+        return has_left_out(self.frame.columns, self.columns)
+
+    def given_name(self, name: str) -> str:
+        """Return the DataFrame's name of a column of the table."""
+        if self.case_sensitive:
+            return name
+        return next(
+            column_name for column_name in self.columns if column_name.lower() == name.lower()
+        )
+
+
+def truncated_at(frame: DataFrame, plan: CdcPlan) -> pa.Scalar | None:
+    """Return the sequence of the latest truncation, None without one."""
+    with spark_errors("The changes"):
+        latest = frame.where(sf.col(OPERATION) == TRUNCATE).agg(
+            sf.max(sf.col(SEQUENCE)).alias(SEQUENCE), sf.count(sf.lit(1)).alias("times")
+        )
+        row: pa.Table = latest.toArrow()
+    if not row.column("times")[0].as_py():
+        return None
+    return pc.max(sequences(plan, row.select([SEQUENCE])))

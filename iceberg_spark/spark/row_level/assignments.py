@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import (
+    InvalidExpressionError,
     InvalidInputError,
     InvalidSchemaError,
     InvalidTypeError,
     NoSuchColumnError,
 )
-from iceberg_spark.spark.row_level.stars import refuse_stars
+from iceberg_spark.lazy import LazyModule
 from iceberg_spark.spark.row_level.target_rows import column
 from iceberg_spark.spark.session.error_conditions import (
     FIELD_NOT_FOUND,
@@ -182,3 +183,39 @@ def _field_named(
 
 def _same(first: str, second: str, case_sensitive: bool) -> bool:
     return first == second if case_sensitive else first.lower() == second.lower()
+
+
+_grammar = LazyModule("iceberg_spark.expr.grammar")
+_errors = LazyModule("sqlglot.errors")
+
+
+def refuse_stars(what: str, text: str) -> None:
+    """Refuse a value with `*` or `s.*` outside of a subquery, as Spark does in SET and VALUES.
+
+    A text that is not SQL is left to Spark, which reports its error. Raises InvalidExpressionError.
+    """
+    if "*" not in text:
+        return
+    try:
+        tokens = _grammar.Spark4().tokenize(text)
+    except _errors.SqlglotError:
+        return
+    inside: list[bool] = []
+    for index, part in enumerate(tokens):
+        match part.token_type.name:
+            case "L_PAREN":
+                inside.append(False)
+            case "R_PAREN" if inside:
+                inside.pop()
+            case "SELECT" if inside and tokens[index - 1].token_type.name != "DOT":
+                inside[-1] = True
+            case "STAR" if not any(inside) and _begins_a_value(tokens[:index]):
+                raise InvalidExpressionError(
+                    f"{what}: '*' is no value in {text!r}; name the columns, as in "
+                    "named_struct('a', s.a, 'b', s.b)"
+                )
+
+
+def _begins_a_value(before: Sequence[Any]) -> bool:
+    """Return whether a star is not a multiplication."""
+    return not before or before[-1].token_type.name in ("L_PAREN", "COMMA", "DOT")

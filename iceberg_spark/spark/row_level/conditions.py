@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TypeAlias
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType
+from sqlglot.tokenizer_core import Token
 
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
-from iceberg_spark.spark.row_level.outer_condition import without_subqueries
+from iceberg_spark.expr.dialect import SPARK
+from iceberg_spark.expr.grammar import grammar
 from iceberg_spark.spark.session.error_conditions import (
     MERGE_AGGREGATE,
     MERGE_NON_DETERMINISTIC,
@@ -142,3 +145,28 @@ def _says(error: BaseException | None, condition: str) -> bool:
 
 def _first_line(error: BaseException) -> str:
     return str(error).split(" SQLSTATE")[0].strip().splitlines()[0].rstrip(";. ")
+
+
+def without_subqueries(text: str) -> str:
+    """Return an expression with NULL in place of each scalar subquery."""
+    tokens = grammar(SPARK)().tokenize(text)
+    pieces, copied_to = [], 0
+    for index, (token, following) in enumerate(pairwise(tokens)):
+        before = tokens[index - 1].text.upper() if index else ""
+        is_query = following.text.upper() in ("SELECT", "WITH") and token.text == "("
+        if not is_query or before in ("IN", "EXISTS") or token.start < copied_to:
+            continue
+        end = _closing(tokens, index)
+        pieces += [text[copied_to : token.start], "(NULL)"]
+        copied_to = end
+    return "".join([*pieces, text[copied_to:]])
+
+
+def _closing(tokens: Sequence[Token], index: int) -> int:
+    """Return the end of the text in brackets that opens at a token."""
+    depth = 0
+    for token in tokens[index:]:
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0:
+            break
+    return int(token.end) + 1

@@ -24,12 +24,12 @@ from iceberg_spark.spark.row_level.changed_rows import write_rewritten
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
-from iceberg_spark.spark.row_level.rows_per_target_file import rows_by_file
 from iceberg_spark.spark.row_level.target_rows import (
     ROW_POSITION,
     empty_frame,
     named,
     require_types,
+    rows_by_file,
     rows_frame,
     typed_columns,
 )

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
-from iceberg_spark.spark.row_level.own_names import RUN
+from iceberg_spark.spark.row_level.target_rows import RUN
 from iceberg_spark.spark.session.classic_session import is_connect
 
 

@@ -42,14 +42,12 @@ from iceberg_spark.spark.row_level.limits import ROW_LEVEL
 from iceberg_spark.spark.row_level.merge_clauses import Clauses, matched_clauses
 from iceberg_spark.spark.row_level.merge_output import merge_output
 from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
-from iceberg_spark.spark.row_level.own_names import (
+from iceberg_spark.spark.row_level.target_rows import (
     CLAUSE,
     MATCHED_ROW,
+    ROW_POSITION,
     SOURCE_ROW,
     check_names,
-)
-from iceberg_spark.spark.row_level.target_rows import (
-    ROW_POSITION,
     column,
     empty_frame,
     named,

@@ -13,8 +13,8 @@ from iceberg_spark.row_level.conditions import is_of_one_row
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
-from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE
 from iceberg_spark.spark.row_level.position_deletes import DELETE, KEEP, UPDATE
+from iceberg_spark.spark.row_level.target_rows import ACTION, CLAUSE
 from iceberg_spark.spark.session.error_conditions import (
     INVALID_ASSIGNMENTS,
     UNRESOLVED_COLUMN,

@@ -23,7 +23,6 @@ from iceberg_spark.spark.row_level.merge import (
 )
 from iceberg_spark.spark.row_level.merge_output import merge_output
 from iceberg_spark.spark.row_level.merge_source import MergeSource, read_once
-from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE, SOURCE_ROW
 from iceberg_spark.spark.row_level.position_deletes import (
     DELETE,
     UPDATE,
@@ -31,7 +30,16 @@ from iceberg_spark.spark.row_level.position_deletes import (
     twice_error,
     write_deletes,
 )
-from iceberg_spark.spark.row_level.target_rows import FILE, POS, ROW_POSITION, named, settled
+from iceberg_spark.spark.row_level.target_rows import (
+    ACTION,
+    CLAUSE,
+    FILE,
+    POS,
+    ROW_POSITION,
+    SOURCE_ROW,
+    named,
+    settled,
+)
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER

@@ -14,12 +14,11 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.row_level.merge_clause import Does, Kind
-from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain
+from iceberg_spark.spark.adapt.types import write_default_text
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names
 from iceberg_spark.spark.row_level.merge_clauses import Clause, Clauses
-from iceberg_spark.spark.row_level.own_names import CLAUSE
-from iceberg_spark.spark.row_level.target_rows import row_type
+from iceberg_spark.spark.row_level.target_rows import CLAUSE, row_type
 from iceberg_spark.spec.quoted_name import quoted
 
 

@@ -20,7 +20,7 @@ from iceberg_spark.row_level.key_ranges import compares, key_range, range_type
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
-from iceberg_spark.spark.row_level.own_names import SOURCE_ROW
+from iceberg_spark.spark.row_level.target_rows import SOURCE_ROW
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.schema import Schema
 

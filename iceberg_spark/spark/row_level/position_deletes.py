@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -27,13 +28,10 @@ from iceberg_spark.read.position_deletes import NewDeletes
 from iceberg_spark.row_level.position_deletes import DeletesWriter, deletes_context
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
-from iceberg_spark.spark.adapt.task_payload import Payload, payload
-from iceberg_spark.spark.adapt.task_results import results
+from iceberg_spark.spark.adapt.task_results import Payload, payload, results
 from iceberg_spark.spark.row_level.limits import ROW_LEVEL
-from iceberg_spark.spark.row_level.own_names import ACTION, SOURCE_ROW
-from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
-from iceberg_spark.spark.row_level.position_bits import mark_rows
-from iceberg_spark.spark.row_level.target_rows import FILE, POS
+from iceberg_spark.spark.row_level.target_rows import ACTION, FILE, POS, SOURCE_ROW
+from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
@@ -304,3 +302,114 @@ def _by_position(parts: Sequence[pa.Table]) -> pa.Table:
     if np.all(positions[1:] >= positions[:-1]):
         return rows
     return rows.take(pa.array(np.argsort(positions, kind="stable")))
+
+
+# Positions packed by the task that found them, so that one row for each file is shuffled.
+#
+# A path of a hundred characters next to each position would be most of the shuffled bytes.
+
+PACKED = "number int, file string, rows binary"
+"""What comes of packing: the number of the file's group, its path, and its rows' other columns."""
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+@dataclass(frozen=True, slots=True)
+class PackTask:
+    """The function of every task. The first column is the path."""
+
+    numbers: Payload[Mapping[str, int]]
+
+    @in_worker
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield packed rows. Raises KeyError for a file that is not a target."""
+        numbers = self.numbers.opened()
+        held: list[pa.RecordBatch] = []
+        count = 0
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            path = pc.dictionary_encode(batch.column(0))
+            held.append(batch.set_column(0, batch.schema.names[0], path))
+            count += batch.num_rows
+            if count >= ROW_LEVEL.held_rows:
+                yield _packed_positions(held, numbers)
+                held, count = [], 0
+        if held:
+            yield _packed_positions(held, numbers)
+
+
+def _packed_positions(batches: list[pa.RecordBatch], numbers: Mapping[str, int]) -> pa.RecordBatch:
+    table = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
+    paths: Any = table.column(0).chunk(0)
+    codes = paths.indices.to_numpy()
+    rows = table.drop_columns(table.column_names[:1])
+    if np.any(codes[1:] < codes[:-1]):
+        order = np.argsort(codes, kind="stable")
+        rows, codes = rows.take(pa.array(order)), codes[order]
+    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+    ends = np.r_[starts[1:], len(codes)]
+    names = [paths.dictionary[code].as_py() for code in codes[starts].tolist()]
+    parts = [
+        _bytes(rows.slice(start, end - start))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    return pa.record_batch(
+        [
+            pa.array([numbers[name] for name in names], pa.int32()),
+            pa.array(names, pa.string()),
+            pa.array(parts, pa.binary()),
+        ],
+        names=["number", "file", "rows"],
+    )
+
+
+def _bytes(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema, options=_OPTIONS) as stream:
+        stream.write_table(rows)
+    stream_bytes: bytes = sink.getvalue().to_pybytes()
+    return stream_bytes
+
+
+def unpacked(data: pa.Buffer) -> pa.Table:
+    """Return packed rows."""
+    return pa.ipc.open_stream(data).read_all()
+
+
+_BITS = 15
+"""Spark's bitmaps hold 2**15 bits: 4 KiB for so many rows of a file, if one of them is there."""
+
+
+def mark_rows(rows: DataFrame, *, unique: bool) -> list[tuple[str, PositionSet]] | None:
+    """Return the positions of a DataFrame's rows by file.
+
+    `rows` has the columns `_file` and `_pos`. With `unique`, returns None if a row comes twice.
+    Tasks and driver hold a bit for each row of the files, or some KiB for each file.
+    """
+    position = sf.col(POS)
+    marks = rows.groupBy(
+        sf.col(FILE).alias("file"), sf.shiftright(position, _BITS).alias("part")
+    ).agg(
+        sf.bitmap_construct_agg(position.bitwiseAND(sf.lit((1 << _BITS) - 1))).alias("bits"),
+        sf.count("*").alias("rows"),
+    )
+    bitmaps = marks.toArrow().sort_by([("file", "ascending"), ("part", "ascending")])
+    files = list(_file_numbers(bitmaps))
+    positions = sum(positions_of_file.count for _, positions_of_file in files)
+    if unique and positions != sum(bitmaps.column("rows").to_pylist()):
+        return None
+    return files
+
+
+def _file_numbers(marks: pa.Table) -> Iterator[tuple[str, PositionSet]]:
+    names = marks.column("file").to_pylist()
+    first = marks.column("part").to_numpy() << (_BITS - 6)
+    word_indices = first[:, None] + np.arange(1 << (_BITS - 6))
+    bits = b"".join(marks.column("bits").to_pylist())
+    words = np.frombuffer(bits, "<u8").reshape(word_indices.shape)
+    starts = [index for index, name in enumerate(names) if index == 0 or name != names[index - 1]]
+    for start, end in zip(starts, [*starts[1:], len(names)], strict=False):
+        positions = PositionSet.from_words(
+            word_indices[start:end].ravel(), words[start:end].ravel()
+        )
+        yield names[start], positions

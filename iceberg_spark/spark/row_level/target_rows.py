@@ -1,15 +1,15 @@
-"""The rows of a change's target as DataFrames."""
+"""The rows of a change's target as DataFrames, with the columns that changes add."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import InvalidSchemaError, UnsupportedError
 from iceberg_spark.row_level.conditions import columns_in, is_of_one_row
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.projection import with_metadata_columns
@@ -101,3 +101,36 @@ def require_types(schema: Schema, what: str) -> None:
             "Without Spark work: append, overwrite and upsert of Arrow rows, and a delete by a "
             "condition on columns alone; a merge-on-read delete by any condition works with it"
         ) from error
+
+
+def rows_by_file(rows: DataFrame) -> Mapping[str, int]:
+    """Return the number of rows by file; the driver holds a path for each file."""
+    counted = rows.groupBy(FILE).agg(sf.count(sf.lit(1)).alias("rows")).collect()
+    return {row[FILE]: row["rows"] for row in counted}
+
+
+_PREFIX = "__iceberg_"
+CLAUSE = f"{_PREFIX}clause"
+"""The number of the clause of a merge that a row met, from 1; 0 for none."""
+ACTION = f"{_PREFIX}action"
+SOURCE_ROW, MATCHED_ROW = f"{_PREFIX}source_row", f"{_PREFIX}matched_row"
+"""The number of a row of a merge's source, and of one that met a row of the target."""
+RUN = f"{_PREFIX}run"
+"""A number of the run: a frame that is kept shares nothing with another of the same plan."""
+MATCHES = f"{_PREFIX}matches"
+"""Whether a row meets the condition of an update."""
+SEQUENCE = f"{_PREFIX}upsert_sequence"
+"""The column of a numbered frame that says which row came before which."""
+
+
+def check_names(whose: str, names: Iterable[str], others: Collection[str] = ()) -> None:
+    """Refuse columns that are named as ours or as one of `others`, whatever their case.
+
+    Raises InvalidSchemaError naming the column; `whose` is "The table", for example.
+    """
+    for name in names:
+        if name.lower().startswith(_PREFIX) or name.lower() in others:
+            raise InvalidSchemaError(
+                f"{whose} has column '{name}', a name that is needed for the change itself; "
+                "rename the column"
+            )

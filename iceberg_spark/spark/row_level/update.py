@@ -33,15 +33,16 @@ from iceberg_spark.spark.row_level.delete import matching
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, has_struct
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
-from iceberg_spark.spark.row_level.own_names import MATCHES, check_names
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
-from iceberg_spark.spark.row_level.rows_per_target_file import rows_by_file
 from iceberg_spark.spark.row_level.target_rows import (
+    MATCHES,
     ROW_POSITION,
+    check_names,
     empty_frame,
     projected_here,
     require_types,
     row_type,
+    rows_by_file,
     rows_frame,
 )
 from iceberg_spark.spark.row_level.target_rows import (

@@ -1,4 +1,4 @@
-"""The entry points of this library in Spark's Python worker processes."""
+"""The entry points of this library in Spark's Python workers, and the task that they run."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
@@ -9,7 +10,8 @@ from pyspark.sql import SparkSession
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.write_options import write_options
 from iceberg_spark.scan.split import SplitOptions, split_options
-from iceberg_spark.spark.session.prefixed_settings import prefixed_settings
+from iceberg_spark.spark.session.classic_session import all_settings
+from iceberg_spark.spark.session.long_texts import settings_text
 from iceberg_spark.spark.session.session_cache import cached, setting
 from iceberg_spark.spec.arguments import positive_option
 from iceberg_spark.spec.runtime_names import READ_SPLIT_SIZE, SESSION_PREFIX, write_defaults
@@ -48,3 +50,29 @@ def _write_defaults(session: SparkSession) -> dict[str, str]:
             f"A setting {SESSION_PREFIX}* of the session is wrong: {error}"
         ) from None
     return defaults
+
+
+def prefixed_settings(session: SparkSession, prefix: str) -> dict[str, str]:
+    """Return the settings that start with `prefix`, by the rest of their names.
+
+    It takes a few round trips, over Connect one request.
+    """
+    text = settings_text(session)
+    if text is None:
+        settings = all_settings(session)
+        return {key[len(prefix) :]: settings[key] for key in settings if key.startswith(prefix)}
+    values = {
+        name: session.conf.get(f"{prefix}{name}", None) for name in prefixed_names(session, prefix)
+    }
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def prefixed_names(session: SparkSession, prefix: str) -> list[str]:
+    """Return the rest of the names of the settings that start with `prefix`.
+
+    A name may be wrong: it may be a part of another setting's value.
+    """
+    text = settings_text(session)
+    if text is None:
+        return [key[len(prefix) :] for key in all_settings(session) if key.startswith(prefix)]
+    return sorted(set(re.findall(rf"(?:\{{|, ){re.escape(prefix)}([^=\s,]+)=", text)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.catalog.registry import catalog_of, is_defined
-from iceberg_spark.catalog.sent_settings import SENT_SETTINGS, sent_settings
+from iceberg_spark.catalog.registry import catalog_of, is_defined, with_settings
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.redaction import BY_DEFAULT, REDACTION
@@ -51,3 +52,26 @@ def _shown_by(session: SparkSession) -> str | None:
     if hides.search(SENT_SETTINGS) is not None:
         return None
     return f"this session's {REDACTION} does not hide '{SENT_SETTINGS}'"
+
+
+SENT_SETTINGS = "catalog.secret-settings"
+"""The option's name. Because of `secret` in it, Spark hides the value in plans and event logs."""
+
+
+def sent_settings(catalog: str, settings: Mapping[str, str]) -> str:
+    """Return a catalog's properties as the value of the option."""
+    return json.dumps([catalog, dict(settings)])
+
+
+def with_sent_settings(path: str, storage: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties given for a table over those that were sent for its catalog.
+
+    The configuration of this process comes first. A reader may load several tables: properties sent
+    for another catalog are ignored.
+    """
+    chosen = {key: value for key, value in storage.items() if key.lower() != SENT_SETTINGS}
+    sent = next((value for key, value in storage.items() if key.lower() == SENT_SETTINGS), None)
+    if sent is None:
+        return chosen
+    catalog, settings = json.loads(sent)
+    return with_settings(path, chosen, lambda name: settings if name == catalog else {})

@@ -15,7 +15,7 @@ from iceberg_spark.catalog.registry import (
     load_catalog,
     overlaid,
 )
-from iceberg_spark.spark.session.prefixed_settings import prefixed_names, prefixed_settings
+from iceberg_spark.spark.session.option_defaults import prefixed_names, prefixed_settings
 from iceberg_spark.spark.session.session_cache import cached, setting
 
 _PREFIX = "spark.sql.catalog."

@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.spark.adapt.type_text import type_text
+from iceberg_spark.spark.adapt.types import type_text
 from iceberg_spark.spark.session.expressions import without_variables
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.spark.adapt.type_text import type_text
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.adapt.types import to_spark, type_text
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType

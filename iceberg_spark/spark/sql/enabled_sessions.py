@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidTypeError
-from iceberg_spark.spark.session.bound_methods import restore_redirected
 from iceberg_spark.spark.session.classic_session import session_key
+from iceberg_spark.spark.session.own_methods import restore_redirected
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
 
 lock = threading.Lock()

@@ -22,8 +22,8 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.grammar import grammar, tokenize
 from iceberg_spark.spark.sql.pushdown import QueryTree, is_semi, select_of
+from iceberg_spark.spark.sql.qualifiers import Edit
 from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
-from iceberg_spark.spark.sql.text_edits import Edit
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.reserved import LINEAGE_NAMES, METADATA_COLUMN_NAMES
 

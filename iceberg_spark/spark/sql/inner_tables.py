@@ -16,11 +16,10 @@ from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.named_relation import folding, named_relation
 from iceberg_spark.spark.sql.own_names import Around, Naming
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
-from iceberg_spark.spark.sql.qualifiers import Name
+from iceberg_spark.spark.sql.qualifiers import Name, edited
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.seen import Seen
-from iceberg_spark.spark.sql.text_edits import edited
 
 _BEFORE = "SELECT 1 WHERE "
 _SUBQUERIES = ("select", "from", "table")

@@ -15,7 +15,7 @@ from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.session_dialect import OWN_FUNCTIONS, session_dialect
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.query import plan_query
-from iceberg_spark.spark.sql.view_names import ViewNames
+from iceberg_spark.spark.sql.view_columns import ViewNames
 from iceberg_spark.spec.schema import Schema
 
 

@@ -14,10 +14,9 @@ from functools import cached_property
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
-from iceberg_spark.spark.sql.qualifiers import Name, Path, paths
+from iceberg_spark.spark.sql.qualifiers import Edit, Name, Path, paths
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Level, Levels, Relation
-from iceberg_spark.spark.sql.text_edits import Edit
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,7 +10,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
-from iceberg_spark.spark.sql.text_edits import Edit
 from iceberg_spark.spec.quoted_name import quoted
 
 Name: TypeAlias = tuple[str, ...]
@@ -62,3 +61,22 @@ def _path(tokens: Sequence[Token], index: int) -> list[Token]:
             return parts
         index += 2
     return parts
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """The replacement of the text from `start` to `end` by `text`."""
+
+    start: int
+    end: int
+    text: str = ""
+
+
+def edited(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
+    """Return a part of a text with the edits inside it applied. The edits are in order."""
+    pieces = []
+    for edit in edits:
+        if start <= edit.start and edit.end <= end:
+            pieces += [text[start : edit.start], edit.text]
+            start = edit.end
+    return "".join([*pieces, text[start:end]])

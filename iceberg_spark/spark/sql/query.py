@@ -31,6 +31,7 @@ from iceberg_spark.spark.sql.named_relation import folding, named_relation, rela
 from iceberg_spark.spark.sql.own_names import Around, Naming, OwnNames
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.pushdown import select_of
+from iceberg_spark.spark.sql.qualifiers import Edit, edited
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.seen import Seen
@@ -40,11 +41,8 @@ from iceberg_spark.spark.sql.table_planner import (
     TablePlanner,
     is_selector,
 )
-from iceberg_spark.spark.sql.text_edits import Edit, edited
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
-from iceberg_spark.spark.sql.view_code import check_no_code
-from iceberg_spark.spark.sql.view_columns import as_view
-from iceberg_spark.spark.sql.view_names import ViewNames, spark_text
+from iceberg_spark.spark.sql.view_columns import ViewNames, as_view, check_no_code, spark_text
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.view import ViewMetadata

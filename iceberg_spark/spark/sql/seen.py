@@ -13,7 +13,6 @@ from iceberg_spark.catalog.registry import catalog_of, identifier_of, resolve, w
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.current_namespace import Name, is_iceberg_table
-from iceberg_spark.spark.sql.limits import MOST_VIEWS
 
 Planned = TypeVar("Planned")
 
@@ -89,3 +88,8 @@ class Seen:
         if key not in self._loaded:
             self._loaded[key] = catalog.load(identifier)
         return self._loaded[key]
+
+
+MOST_VIEWS = 1_000
+"""Views that one statement reads, repeated ones counted each time. Each takes 10 ms to plan, and a
+view that reads the one below it twice doubles their number: 20 such levels would take hours."""

@@ -9,7 +9,12 @@ from typing import Any, Self, TypedDict
 from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.errors import IcebergError, InvalidExpressionError, InvalidInputError
+from iceberg_spark.errors import (
+    IcebergError,
+    InvalidExpressionError,
+    InvalidInputError,
+    InvalidOptionError,
+)
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.expr.parse import predicate
@@ -19,18 +24,22 @@ from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_metadata_table
 from iceberg_spark.read.changelog import with_change_columns
 from iceberg_spark.read.changes_table import ChangesTable, refuse_as_of, refuse_pins
-from iceberg_spark.scan.change_bounds import bounds_of, is_changes
+from iceberg_spark.scan.change_bounds import (
+    CHANGE_TIMES,
+    bounds_of,
+    is_changes,
+    refuse_change_times,
+)
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.read_options import ReadOptions
+from iceberg_spark.scan.read_options import ReadOptions, read_options
 from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.spark.adapt.types import has_spark_type
 from iceberg_spark.spark.catalyst.classic_queries import Rows
-from iceberg_spark.spark.reading.changelog_frame import change_frame
-from iceberg_spark.spark.reading.metadata_frame import metadata_frame
+from iceberg_spark.spark.reading.metadata_frame import change_frame, metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_rows
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.session.option_defaults import session_read_defaults
@@ -40,7 +49,6 @@ from iceberg_spark.spark.sql.constants import fold_constants
 from iceberg_spark.spark.sql.hidden_columns import hidden_columns
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.pushdown import Conditions, conditions, needed_columns
-from iceberg_spark.spark.sql.query_options import parse_query_options
 from iceberg_spark.spark.sql.references import PARAMETERS, TableReference
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.schema import Schema
@@ -361,3 +369,45 @@ def _number(selector: str, prefix: str) -> int:
     if not text.isdigit():
         raise InvalidInputError(f"'{selector}': digits are needed behind {prefix}")
     return int(text)
+
+
+_SAID_BY_THE_QUERY = {
+    "path": "name the table",
+    "row-filter": "say it in WHERE",
+    "columns": "name them in SELECT",
+    "metadata-columns": "name them in SELECT",
+    "case-sensitive": "set spark.sql.caseSensitive",
+    "time-zone": "set spark.sql.session.timeZone",
+    "pushdown": "conditions of the query choose files already",
+}
+
+
+def parse_query_options(
+    reference: TableReference,
+    selector: str | None,
+    time_zone: str | None,
+    defaults: Mapping[str, str],
+) -> ReadOptions:
+    """Parse the options of `WITH (...)`; timestamps are in the time zone of the session.
+
+    `defaults` are the options that the session's settings define.
+
+    Raises InvalidOptionError for an unknown option, and for one that a query replaces by a clause.
+    """
+    options = dict(reference.options)
+    if len({name.lower() for name in options}) < len(options):
+        raise InvalidOptionError("An option is there twice, in two spellings: leave one out")
+    for name in options:
+        if name.lower() in _SAID_BY_THE_QUERY:
+            raise InvalidOptionError(
+                f"Option '{name}' is not for a query: {_SAID_BY_THE_QUERY[name.lower()]}"
+            )
+    if not is_changes(selector):
+        refuse_change_times(options)
+    zone = {} if time_zone is None else {"time-zone": time_zone}
+    all_options = {**defaults, **zone, **options, "path": reference.name}
+    parsed = read_options(all_options, plain=False, others=CHANGE_TIMES)
+    if parsed.storage:
+        name = next(iter(parsed.storage))
+        raise InvalidOptionError(f"Option '{name}' is not for a query: give it to the catalog")
+    return parsed

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
-
-from iceberg_spark.spark.streams.limits import SMALL_BATCHES
 
 _BYTES: Mapping[type[t.DataType], int] = {
     t.BooleanType: 1, t.ByteType: 1, t.ShortType: 2, t.IntegerType: 4, t.LongType: 8,
@@ -43,3 +42,17 @@ def run_through(frame: DataFrame) -> None:
 
 def _bytes(kind: t.DataType) -> int:
     return _BYTES.get(type(kind), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SmallBatches:
+    """Which batches of a stream the driver writes itself: a job of Spark's costs more than they."""
+
+    rows: int = 100_000
+    """Rows, at most; 1,000 rows cost half of what Spark's writer takes for them, and 100,000 about
+    as much."""
+    bytes: int = 32 * 1024 * 1024
+    """Bytes of rows as Spark estimates them by the types of the columns, at most."""
+
+
+SMALL_BATCHES = SmallBatches()

@@ -10,10 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
-from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
-from iceberg_spark.spark.adapt.type_text import type_text
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.adapt.types import to_spark, type_text, write_default_text
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import io
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import IcebergError
+from iceberg_spark.formats.file_writer import WriterProperties
+from iceberg_spark.formats.metrics_modes import NONE
+from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layout, parquet_options
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.spark.adapt.jobs import job_results
+from iceberg_spark.spark.catalyst.classic_frame import estimated_bytes, optimized_plan
 from iceberg_spark.spark.writing.align_columns import table_frame
-from iceberg_spark.spark.writing.distribution import arrange, arrangement
-from iceberg_spark.spark.writing.limits import DESCRIBE
-from iceberg_spark.spark.writing.placement import Placement, placed
-from iceberg_spark.spark.writing.rows_per_file import rows_per_file
-from iceberg_spark.spark.writing.shuffle import shuffle_of
-from iceberg_spark.spark.writing.spark_parquet import write_parquet
-from iceberg_spark.spark.writing.write_settings import write_settings
+from iceberg_spark.spark.writing.distribution import Placement, arrange, arrangement, placed
+from iceberg_spark.spark.writing.limits import DESCRIBE, SIZES
+from iceberg_spark.spark.writing.write_settings import shuffle_of, write_settings
+from iceberg_spark.spec import properties as names
+from iceberg_spark.spec import types as t
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.properties import prefixed
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.write.align_columns import AlignOptions
+from iceberg_spark.write.align_columns import AlignOptions, aligned
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.describe_written import NotInFooterError, describer
 from iceberg_spark.write.locations import data_folder
@@ -159,3 +165,125 @@ def _empty(io: FileIO, folder: str) -> None:
         time.sleep(pause)
         with suppress(IcebergError):
             io.delete_many([info.path for info in io.list(folder)])
+
+
+_CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
+_PAGE_VERSIONS = {"v1": "PARQUET_1_0", "v2": "PARQUET_2_0"}
+_COMMIT: Mapping[str, str] = {
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",  # nothing shows before all is there
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "parquet.summary.metadata.level": "NONE",
+    # Hadoop's checksummed local files have checksum files that other writers do not update.
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+
+
+def spark_options(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of Spark's Parquet writer for a table's `write.parquet.*` properties.
+
+    Raises InvalidOptionError naming a property with a bad value.
+    """
+    writer_properties = WriterProperties(properties)
+    encoding = parquet_options(writer_properties)
+    block = writer_properties.positive_int(
+        "parquet.row-group-size-bytes", int(names.DEFAULTS[names.PARQUET_ROW_GROUP_SIZE_BYTES])
+    )
+    rows = writer_properties.positive_int(
+        "parquet.page-row-limit", int(names.DEFAULTS[names.PARQUET_PAGE_ROW_LIMIT])
+    )
+    version = writer_properties.text("parquet.page-version", "v1").lower()
+    options = {
+        **_COMMIT,
+        "compression": _CODECS.get(encoding.codec, encoding.codec),
+        "parquet.block.size": str(block),
+        "parquet.page.size": str(encoding.page_bytes),
+        "parquet.page.row.count.limit": str(rows),
+        "parquet.dictionary.page.size": str(encoding.dictionary_bytes),
+        "parquet.writer.version": _PAGE_VERSIONS.get(version, "PARQUET_1_0"),
+    }
+    if encoding.codec == "zstd" and encoding.level is not None:
+        options["parquet.compression.codec.zstd.level"] = str(encoding.level)
+    for column, text in prefixed(properties, names.PARQUET_DICT_COLUMN_PREFIX).items():
+        options[f"parquet.enable.dictionary#{column}"] = text.strip().lower()
+    for column, text in prefixed(properties, names.PARQUET_BLOOM_FILTER_COLUMN_PREFIX).items():
+        options[f"parquet.bloom.filter.enabled#{column}"] = text.strip().lower()
+    if names.PARQUET_BLOOM_FILTER_MAX_BYTES in properties:
+        max_bytes = names.int_property(properties, names.PARQUET_BLOOM_FILTER_MAX_BYTES)
+        options["parquet.bloom.filter.max.bytes"] = str(max_bytes)
+    return options
+
+
+def write_parquet(
+    frame: DataFrame,
+    folder: str,
+    properties: Mapping[str, str],
+    keys: Sequence[str],
+    rows_per_file: int | None,
+) -> None:
+    """Write a frame to a new folder, one folder below it for each combination of `keys`.
+
+    To be called within `write_settings`. When it returns, the folder holds the files of the
+    committed task attempts alone. A file is ended at `rows_per_file`, None for never.
+    """
+    writer = frame.write.mode("append").options(**spark_options(properties))
+    # Said even when there is no limit: the session may have one.
+    writer = writer.option("maxRecordsPerFile", str(rows_per_file or 0))
+    if keys:
+        writer = writer.partitionBy(*keys)
+    path = f"file:{location.strip_scheme(folder)}" if location.is_local(folder) else folder
+    writer.parquet(path)
+
+
+_CHEAP = frozenset(("Project", "Relation", "LogicalRelation", "LocalRelation", "Range", "Union"))
+"""Plan nodes whose first rows cost no more than reading these rows."""
+_NODE = re.compile(r"^[\s:+|*()\d-]*([A-Z]\w+)", re.MULTILINE)
+_USUAL_BYTES: Mapping[type, float] = {
+    t.BooleanType: 0.2, t.IntegerType: 3, t.LongType: 5, t.FloatType: 3.5, t.DoubleType: 7,
+    t.DateType: 2, t.TimestampType: 5, t.TimestamptzType: 5, t.DecimalType: 5, t.StringType: 10,
+    t.BinaryType: 16,
+}  # fmt: skip
+
+
+def rows_per_file(
+    frame: DataFrame, context: WriteContext, task_bytes: int | None = None
+) -> int | None:
+    """Return after how many rows a file of the target size is full, None for a frame below it.
+
+    `frame` has the table's columns. A row's size is that of the table's rows, else that of the
+    frame's first rows where these can be had cheaply, else a usual one for the column types. Where
+    a task gets about `task_bytes` of rows, less than a file holds, no row is read for it.
+    """
+    target = context.target_file_size_bytes
+    estimate = estimated_bytes(frame)
+    if estimate is not None and estimate * SIZES.surely_less <= target:
+        return None
+    size = context.row_bytes
+    seldom_full = task_bytes is not None and task_bytes <= target
+    if size is None and not seldom_full and _first_rows_are_cheap(frame):
+        rows = frame.limit(SIZES.sample_rows).toArrow()
+        if rows.num_rows < SIZES.sample_rows:
+            return None
+        size = _encoded_bytes(rows, context) / rows.num_rows
+    if size is None:
+        size = sum(
+            _USUAL_BYTES.get(type(context.schema.find_type(field_id)), 0)
+            for field_id in context.schema.field_ids
+        )
+    return max(1, int(target / size))
+
+
+def _encoded_bytes(rows: pa.Table, context: WriteContext) -> int:
+    """Return the size of a Parquet file of the rows, without its footer's key-value pairs."""
+    sink = io.BytesIO()
+    modes = dict.fromkeys(context.schema.field_ids, NONE)
+    layout = parquet_layout(context.schema, WriterProperties(context.properties), modes, {})
+    writer = ParquetFileWriter(sink, layout)
+    batches = aligned(context.schema, rows.to_batches(), AlignOptions(case_sensitive=True))
+    writer.write(pa.Table.from_batches(batches))
+    return writer.bytes_written
+
+
+def _first_rows_are_cheap(frame: DataFrame) -> bool:
+    nodes = _NODE.findall(optimized_plan(frame))
+    return bool(nodes) and _CHEAP.issuperset(nodes)

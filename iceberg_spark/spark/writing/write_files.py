@@ -15,26 +15,25 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, renamed
 from iceberg_spark.spark.adapt.task_results import results
-from iceberg_spark.spark.adapt.types import from_spark, to_spark
+from iceberg_spark.spark.adapt.types import from_spark, to_spark, write_default_text
 from iceberg_spark.spark.session.engine import Engine
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.session.task import speculates, task_id, was_tried_before
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.writing.align_columns import source_column
 from iceberg_spark.spark.writing.distribution import (
+    Placement,
     arrange,
     arrangement,
     distribution,
     is_sortable,
+    placed,
 )
-from iceberg_spark.spark.writing.placement import Placement, placed
-from iceberg_spark.spark.writing.shuffle import shuffle_of
 from iceberg_spark.spark.writing.write_by_spark import write_natively
 from iceberg_spark.spark.writing.write_engine import write_engine
-from iceberg_spark.spark.writing.write_settings import held_settings
+from iceberg_spark.spark.writing.write_settings import held_settings, shuffle_of
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.align_columns import AlignOptions, aligned, check_columns

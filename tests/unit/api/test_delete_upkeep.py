@@ -8,7 +8,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.api import delete_rewrites
+from iceberg_spark.api import maintenance
 from iceberg_spark.commits.commit import commit
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.rewrite_files import RewriteFiles
@@ -175,14 +175,14 @@ def test_parts_that_conflict_are_left_out_where_another_landed(
 ) -> None:
     table = many_position_deletes(**{"write.delete.granularity": "partition"})
     options = {**ALL, "partial-progress.enabled": True, "partial-progress.max-commits": 2}
-    real, turns = delete_rewrites.commit, count(1)
+    real, turns = maintenance.commit, count(1)
 
     def conflicting(*given: Any, **named: Any) -> Any:
         if next(turns) <= conflicts:
             raise ValidationException("removed meanwhile")
         return real(*given, **named)
 
-    monkeypatch.setattr(delete_rewrites, "commit", conflicting)
+    monkeypatch.setattr(maintenance, "commit", conflicting)
     if conflicts == 1:
         result = table.maintenance.rewrite_position_delete_files(options)
         assert result.rewritten_delete_files_count == 6

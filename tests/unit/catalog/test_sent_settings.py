@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from iceberg_spark.catalog.sent_settings import (
+from iceberg_spark.io.secrets import shown_by_spark
+from iceberg_spark.spark.session.send_catalog import (
     SENT_SETTINGS,
     sent_settings,
     with_sent_settings,
 )
-from iceberg_spark.io.secrets import shown_by_spark
 
 LAKE = {"type": "hadoop", "warehouse": "/lake", "token": "t, {ü}"}
 

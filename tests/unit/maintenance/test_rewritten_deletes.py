@@ -130,7 +130,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> 
         change()
         return run_here
 
-    monkeypatch.setattr("iceberg_spark.api.delete_rewrites.delete_runner", after_planning)
+    monkeypatch.setattr("iceberg_spark.api.maintenance.delete_runner", after_planning)
 
 
 def test_a_compaction_that_moved_older_rows_under_the_deletes_stops_a_conversion(
@@ -255,7 +255,7 @@ def test_a_rewrite_that_fails_to_commit_leaves_no_file(monkeypatch: pytest.Monke
     def refused(*_: object, **__: object) -> None:
         raise ValidationException("no")
 
-    monkeypatch.setattr("iceberg_spark.api.delete_rewrites.commit", refused)
+    monkeypatch.setattr("iceberg_spark.api.maintenance.commit", refused)
     with pytest.raises(ValidationException, match="no"):
         table.maintenance.convert_equality_deletes()
     assert data_files(table) == files

@@ -9,7 +9,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.errors import NoSuchFileError
-from iceberg_spark.scan.manifest_counts import count_live_rows
+from iceberg_spark.scan.metrics import count_live_rows
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 
 LIVE = ManifestFile(

@@ -21,6 +21,8 @@ from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     Listing,
     ShowCatalogs,
+    ShowFunctions,
+    ShowProcedures,
     ShowTables,
     ShowTablesExtended,
     Use,
@@ -40,7 +42,6 @@ from iceberg_spark.spark.sql.statements.namespaces import (
     read_drop_namespace,
     sees_namespace,
 )
-from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
 from iceberg_spark.spark.sql.statements.rows import (
     Change,
     MultiInsert,

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from iceberg_spark.catalog.limits import REPORTS
+from iceberg_spark.catalog.decoded_tables import REPORTS
 from iceberg_spark.catalog.rest import reports
 from iceberg_spark.catalog.rest.reports import Outbox
 from iceberg_spark.commits.commit import commit_report

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import datasource as ds
 
 from iceberg_spark.expr import nodes as n
-from iceberg_spark.spark.adapt.filters import to_predicate
+from iceberg_spark.spark.datasource.reader import to_predicate
 
 ID = ("s", "id")
 REFERENCE = n.Reference("s.id")

@@ -5,7 +5,7 @@ from pyspark.sql import types as s
 from pyspark.sql.connect.types import pyspark_types_to_proto_types
 
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.spark.catalyst.cast_types import cast_type
+from iceberg_spark.spark.catalyst.column_texts import cast_type
 
 NESTED = s.StructType(
     [

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from iceberg_spark.errors import InvalidSchemaError
-from iceberg_spark.spark.catalyst.merge_names import MergeNames
+from iceberg_spark.spark.catalyst.column_texts import MergeNames
 
 FRAME: Any = None
 COLUMNS = frozenset({"id", "v", "db", "x.y"})

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from iceberg_spark.spark.catalyst.plan_joins import joined_columns
-from iceberg_spark.spark.catalyst.plan_tree import tree_of
+from iceberg_spark.spark.catalyst.plan_joins import joined_columns, tree_of
 
 Json = dict[str, Any]
 

@@ -98,7 +98,7 @@ def test_a_driver_that_breaks_after_the_commit_breaks_no_batch(
     def broken(*_args: object, **_options: object) -> None:
         raise RuntimeError("a driver's own")
 
-    monkeypatch.setattr("iceberg_spark.spark.datasource.writer.was_tried_before", lambda: True)
+    monkeypatch.setattr(module, "was_tried_before", lambda: True)
     monkeypatch.setattr(module, "remove_other_attempts", broken)
     made(table).commit([written(made(table), 1)], 0)
     assert ids(table) == [1]

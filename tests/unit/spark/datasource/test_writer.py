@@ -9,9 +9,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 import iceberg_spark as ice
 from iceberg_spark.errors import CommitStateUnknownException, StorageError, ValidationException
 from iceberg_spark.save import commit_save as commits
-from iceberg_spark.spark.datasource import writer as module
+from iceberg_spark.spark.datasource import stream_writer as module
 from iceberg_spark.spark.datasource.source import PyIcebergLiteSource
-from iceberg_spark.spark.datasource.writer import BatchWriter
+from iceberg_spark.spark.datasource.stream_writer import BatchWriter
 from iceberg_spark.write import uncommitted_files as strays
 from iceberg_spark.write.context import TaskId
 

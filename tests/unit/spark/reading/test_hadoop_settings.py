@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from iceberg_spark.spark.reading.hadoop_settings import foreign_s3_property
+from iceberg_spark.spark.reading.engine_choice import foreign_s3_property
 
 SERVER = {"s3.endpoint": "http://minio:9000"}
 KEYS = {"s3.access-key-id": "a", "s3.secret-access-key": "s"}

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from iceberg_spark.spark.adapt.task_payload import payload
-from iceberg_spark.spark.row_level import packed_rows
-from iceberg_spark.spark.row_level.packed_rows import PackTask, unpacked
+from iceberg_spark.spark.adapt.task_results import payload
+from iceberg_spark.spark.row_level import position_deletes
+from iceberg_spark.spark.row_level.position_deletes import PackTask, unpacked
 from tests.limits import set_limits
 
 
@@ -33,7 +33,7 @@ def test_rows_of_mixed_files_are_packed_one_row_a_file() -> None:
 
 
 def test_a_task_holds_so_many_rows_and_packs_them_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_limits(monkeypatch, packed_rows, "ROW_LEVEL", held_rows=2)
+    set_limits(monkeypatch, position_deletes, "ROW_LEVEL", held_rows=2)
     batches = [rows(("a", 1)), rows(("a", 2)), rows(("a", 3))]
     assert packed(batches, {"a": 0}) == [
         (0, "a", [{"_pos": 1}, {"_pos": 2}]),

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from iceberg_spark.catalog.sent_settings import SENT_SETTINGS
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.session import send_catalog
-from iceberg_spark.spark.session.send_catalog import catalog_to_send
+from iceberg_spark.spark.session.send_catalog import SENT_SETTINGS, catalog_to_send
 
 
 class Session:

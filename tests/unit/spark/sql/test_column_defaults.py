@@ -2,14 +2,14 @@
 
 import pytest
 
-from iceberg_spark.api.statements.column_defaults import (
+from iceberg_spark.api.statements.matched_columns import (
     rows_with_defaults,
     selected_with_defaults,
     value_or_default,
 )
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.spark.row_level.outer_condition import without_subqueries
+from iceberg_spark.spark.row_level.conditions import without_subqueries
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IntegerType, NestedField, StringType
 

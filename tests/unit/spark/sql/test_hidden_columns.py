@@ -5,8 +5,8 @@ import pytest
 from iceberg_spark.expr.dialect import SPARK
 from iceberg_spark.spark.sql.hidden_columns import Hidden, hidden_columns, stars_without
 from iceberg_spark.spark.sql.pushdown import QueryTree
+from iceberg_spark.spark.sql.qualifiers import edited
 from iceberg_spark.spark.sql.references import parse_query, table_references
-from iceberg_spark.spark.sql.text_edits import edited
 
 
 def named(text: str, *beside: str, own: tuple[str, ...] = ("id",), version: int = 3) -> list[str]:

@@ -3,8 +3,7 @@
 import pytest
 
 from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.spark.sql.qualifiers import paths
-from iceberg_spark.spark.sql.text_edits import edited
+from iceberg_spark.spark.sql.qualifiers import edited, paths
 
 
 @pytest.mark.parametrize(

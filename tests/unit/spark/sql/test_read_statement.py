@@ -33,7 +33,9 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowColumns,
     ShowCreateTable,
     ShowCurrentNamespace,
+    ShowFunctions,
     ShowNamespaces,
+    ShowProcedures,
     ShowProperties,
     ShowTables,
     ShowTablesExtended,
@@ -53,7 +55,6 @@ from iceberg_spark.spark.sql.statements.read import (
     read_statement,
 )
 from iceberg_spark.spark.sql.statements.references import RefChange
-from iceberg_spark.spark.sql.statements.routines import ShowFunctions, ShowProcedures
 from iceberg_spark.spark.sql.statements.rows import (
     Delete,
     Insert,

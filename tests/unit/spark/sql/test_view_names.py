@@ -8,17 +8,17 @@ from pyspark.sql import SparkSession
 from iceberg_spark.catalog.memory import memory_catalog
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.spark.sql import view_names
+from iceberg_spark.spark.sql import view_columns
 from iceberg_spark.spark.sql.references import hidden_table, parse_query, table_references
-from iceberg_spark.spark.sql.view_names import ViewNames
+from iceberg_spark.spark.sql.view_columns import ViewNames
 
 NO_SESSION = cast(SparkSession, None)
 
 
 @pytest.fixture(autouse=True)
 def catalogs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_names, "is_ours", lambda _, name: name == "prod")
-    monkeypatch.setattr(view_names, "has_spark_catalog", lambda _, name: name == "theirs")
+    monkeypatch.setattr(view_columns, "is_ours", lambda _, name: name == "prod")
+    monkeypatch.setattr(view_columns, "has_spark_catalog", lambda _, name: name == "theirs")
 
 
 def names(**members: Any) -> ViewNames:
