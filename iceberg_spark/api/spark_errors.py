@@ -205,7 +205,9 @@ def _spark_class(error: IcebergError) -> type[PySparkException]:
     cause = next((kind for kind in _OF_VALUES if isinstance(error.__cause__, kind)), None)
     if cause is not None:
         return cause
-    is_analysis = isinstance(error, _ANALYSIS) and not isinstance(error, _AT_RUNTIME)
+    own = condition_of(error)
+    is_late = isinstance(error, _AT_RUNTIME) or (own is not None and own.at_runtime)
+    is_analysis = isinstance(error, _ANALYSIS) and not is_late
     return AnalysisException if is_analysis else SparkRuntimeException
 
 

@@ -140,6 +140,28 @@ ASSIGNED = (
     f"{SOURCE} AND sum(t.id) > 0 WHEN MATCHED THEN DELETE",
     SOURCE,
 )
+NOT_A_VALUE = (
+    "INSERT INTO {c}.conditions.t SELECT 1, upper(DEFAULT)",
+    "UPDATE {c}.conditions.t SET id = DEFAULT + 1",
+    "INSERT INTO {c}.conditions.q PARTITION (p = 'x') SELECT 1",
+    "INSERT OVERWRITE {c}.conditions.q PARTITION (p = 3000000000) SELECT 1",
+)
+EXPIRE = "CALL {c}.system.expire_snapshots("
+CALLED = (
+    f"{EXPIRE}table => 'conditions.t', older_than => 'x')",
+    f"{EXPIRE}table => 'conditions.t', older_than => 5)",
+    f"{EXPIRE}table => 'conditions.t', retain_last => true)",
+    f"{EXPIRE}table => 'conditions.t', retain_last => 3000000000)",
+    f"{EXPIRE}table => 'conditions.t', snapshot_ids => array('x'))",
+    f"{EXPIRE}table => 'conditions.t', table => 'conditions.t')",
+    f"{EXPIRE}'conditions.t', table => 'conditions.t')",
+    f"{EXPIRE}table => 'conditions.t', 5)",
+    f"{EXPIRE}'conditions.t', 1, 2, 3, 4, 5, 6, 7, 8, 9)",
+    "CALL {c}.system.rewrite_data_files(table => 'conditions.t', options => 'x')",
+    "CALL {c}.nowhere.expire_snapshots('conditions.t')",
+    "DESCRIBE PROCEDURE {c}.system.nothing",
+    "DESCRIBE FUNCTION {c}.system.bucket",
+)
 DEFINED = (
     "CREATE TABLE {c}.conditions.new (id bigint, id int) USING iceberg",
     "CREATE TABLE {c}.conditions.new USING iceberg AS SELECT 1 AS a, 2 AS a",
@@ -156,6 +178,9 @@ STATEMENTS = (
     *STORED,
     *ASSIGNED,
     *DEFINED,
+    *NOT_A_VALUE,
+    *CALLED,
+    "INSERT INTO {c}.conditions.t VALUES (DEFAULT + 1, 'a')",
     "SELECT * FROM {c}.conditions.nothing",
     "SELECT * FROM {c}.nowhere.t",
     "INSERT INTO {c}.conditions.nothing VALUES (1)",
@@ -207,7 +232,7 @@ def test_a_statement_fails_with_javas_condition(
     check_same(own, theirs)
 
 
-@pytest.mark.parametrize("statement", [*STORED, *ASSIGNED, *DEFINED])
+@pytest.mark.parametrize("statement", [*STORED, *ASSIGNED, *DEFINED, *NOT_A_VALUE, *CALLED])
 def test_a_statement_over_connect_fails_with_javas_condition(
     java: SparkSession, remote: Any, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,3 +286,13 @@ def test_a_write_of_a_frame_fails_with_javas_condition(
                 WRITES[way](session.sql(query), f"{name}.conditions.r")
             found.append(caught.value.getCondition())
         assert found[0] == found[1], query
+
+
+def test_a_procedure_is_described_as_by_java(java: SparkSession, ours: SparkSession) -> None:
+    text = "DESCRIBE PROCEDURE {c}.system.expire_snapshots"
+    theirs, own = java.sql(text.format(c="j")), ours.sql(text.format(c="mine"))
+    assert own.columns == theirs.columns
+    (name, description), (own_name, own_description) = theirs.collect(), own.collect()
+    assert own_name == name
+    assert description[0].startswith("Description: ")
+    assert own_description[0].startswith("Description: Remove old snapshots")

@@ -1,7 +1,7 @@
 """The page about procedures has the parameters and columns of the code."""
 
 from iceberg_spark.api.statements.procedures import PROCEDURES
-from scripts.procedures_page import PAGE, PURPOSE, insert_report
+from scripts.procedures_page import PAGE, PURPOSES, insert_report
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -10,4 +10,4 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_each_procedure_has_a_purpose() -> None:
-    assert PURPOSE.keys() == PROCEDURES.keys()
+    assert PURPOSES.keys() == PROCEDURES.keys()

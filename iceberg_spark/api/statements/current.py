@@ -27,6 +27,7 @@ from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     DescribeNamespace,
+    DescribeRoutine,
     ShowCurrentNamespace,
     ShowNamespaces,
     Use,
@@ -45,7 +46,7 @@ _PROCEDURES = "system"
 def with_whole_names(spark: SparkSession, command: Command) -> Command:
     """Return a command whose table or namespace has its full name; unchanged before USE."""
     current = current_namespace(spark)
-    if current is None:
+    if current is None or isinstance(command, ShowCurrentNamespace):
         return command
     if isinstance(command, NamespaceListing):
         return replace(command, namespace=_listed(spark, current, command.namespace))
@@ -61,8 +62,8 @@ def with_whole_names(spark: SparkSession, command: Command) -> Command:
             return replace(command, parent=whole_namespace(spark, parent))
         case Call():
             return replace(command, procedure=_procedure(current, command.procedure))
-        case ShowCurrentNamespace():
-            return command
+        case DescribeRoutine():
+            return replace(command, name=_procedure(current, command.name))
         case CreateTable() | CreateView():
             return replace(command, table=whole_name(spark, command.table, new=True))
         case _:

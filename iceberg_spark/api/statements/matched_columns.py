@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+
+from pyspark.errors import AnalysisException
 
 from iceberg_spark.api.statements.landing import Landing
 from iceberg_spark.errors import (
     ColumnAlreadyExistsError,
+    InvalidExpressionError,
     InvalidInputError,
     InvalidSchemaError,
     NoSuchColumnError,
@@ -19,6 +23,7 @@ from iceberg_spark.spark.adapt.types import write_default_text
 from iceberg_spark.spark.session.error_conditions import (
     AMBIGUOUS_COLUMN_NAME,
     COLUMN_ALREADY_EXISTS,
+    DEFAULT_PLACEMENT,
     EXTRA_COLUMNS,
     INVALID_ASSIGNMENTS,
     NO_DEFAULT_VALUE,
@@ -122,6 +127,25 @@ _BEHIND_SELECTED = (
     ("FROM",), ("WHERE",), ("GROUP",), ("HAVING",), ("WINDOW",), ("LATERAL",), ("ORDER",),
     ("SORT",), ("CLUSTER",), ("DISTRIBUTE",), ("LIMIT",), ("OFFSET",), *_SET_OPERATIONS,
 )  # fmt: skip
+
+
+@contextmanager
+def refusing_inner_defaults() -> Iterator[None]:
+    """Refuse DEFAULT within an expression, which Spark reads as the name of a column.
+
+    Raises InvalidExpressionError.
+    """
+    try:
+        yield
+    except (AnalysisException, InvalidExpressionError) as error:
+        cause = error if isinstance(error, AnalysisException) else error.__cause__
+        unresolved = isinstance(cause, AnalysisException) and "UNRESOLVED_COLUMN" in str(cause)
+        if not unresolved or f"`{_WORD}`" not in str(cause).upper():
+            raise
+        misplaced = InvalidExpressionError(
+            "DEFAULT is a whole value of VALUES, SELECT or SET and no part of an expression"
+        )
+        raise with_condition(misplaced, DEFAULT_PLACEMENT) from None
 
 
 def value_or_default(schema: Schema, column: str, text: str, *, case_sensitive: bool) -> str:

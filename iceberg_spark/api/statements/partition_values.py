@@ -23,6 +23,7 @@ from iceberg_spark.expr.nodes import (
     Unbound,
 )
 from iceberg_spark.spark.adapt.types import type_text
+from iceberg_spark.spark.session.error_conditions import CAST_INVALID_INPUT, with_condition
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.align_columns import AlignOptions, aligned
@@ -53,7 +54,8 @@ def check_types(spark: SparkSession, typed_texts: Mapping[str, tuple[str, DataTy
     for name, misfit in zip(names, values_of(spark, misfits), strict=True):
         if misfit:
             text, kind = typed_texts[name]
-            raise InvalidInputError(f"PARTITION ({name}): {text} is no {kind.simpleString()}")
+            error = InvalidInputError(f"PARTITION ({name}): {text} is no {kind.simpleString()}")
+            raise with_condition(error, CAST_INVALID_INPUT)
 
 
 def with_values(spark: SparkSession, schema: Schema, texts: Mapping[str, str]) -> Unbound:

@@ -13,6 +13,8 @@ from iceberg_spark.api.statements.target import Name, Target, is_location, targe
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.error_conditions import (
+    ARGUMENT_COUNT,
+    POSITIONAL_AND_NAMED,
     REQUIRED_PARAMETER,
     UNKNOWN_PARAMETER,
     with_condition,
@@ -76,9 +78,10 @@ class Procedure:
         Raises InvalidInputError for too many, for an unknown one and for one that is missing.
         """
         if len(positional) > len(self.parameters):
-            raise InvalidInputError(
+            too_many = InvalidInputError(
                 f"{name} takes {len(self.parameters)} arguments at most: {self._signature}"
             )
+            raise with_condition(too_many, ARGUMENT_COUNT)
         texts = dict(zip(self.parameters, positional, strict=False))
         for parameter, text in named:
             if parameter not in self.parameters:
@@ -87,7 +90,8 @@ class Procedure:
                 )
                 raise with_condition(unknown, UNKNOWN_PARAMETER)
             if parameter in texts:
-                raise InvalidInputError(f"{name}: '{parameter}' is given twice")
+                twice = InvalidInputError(f"{name}: '{parameter}' is given twice")
+                raise with_condition(twice, POSITIONAL_AND_NAMED)
             texts[parameter] = text
         missing = [parameter for parameter in self._needed if parameter not in texts]
         if missing:

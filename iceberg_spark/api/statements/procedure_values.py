@@ -28,6 +28,12 @@ from pyspark.sql.types import (
 )
 
 from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.spark.session.error_conditions import (
+    ARGUMENT_TYPE,
+    CAST_INVALID_INPUT,
+    CAST_OVERFLOW,
+    with_condition,
+)
 from iceberg_spark.spark.session.expressions import without_variables
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spec.quoted_name import quoted
@@ -52,12 +58,15 @@ def cast_values(
     argument_types = {name: kinds[name] for name in texts}
     for field in arguments.schema.fields:
         if not _becomes(field.dataType, argument_types[field.name]):
-            raise _wrong(field.name, texts[field.name], argument_types[field.name])
+            wrong = _wrong(field.name, texts[field.name], argument_types[field.name])
+            raise with_condition(wrong, ARGUMENT_TYPE)
     row = _cast(arguments, argument_types).toArrow()
     values = {name: _value(row.column(name)[0]) for name in texts}
     for name in texts:
         if values[name] is None and not row.column(_null(name))[0].as_py():
-            raise _wrong(name, texts[name], argument_types[name])
+            is_text = isinstance(arguments.schema[name].dataType, StringType)
+            wrong = _wrong(name, texts[name], argument_types[name])
+            raise with_condition(wrong, CAST_INVALID_INPUT if is_text else CAST_OVERFLOW)
     return values
 
 

@@ -29,6 +29,7 @@ from iceberg_spark.api.statements.current import (
     with_whole_names,
 )
 from iceberg_spark.api.statements.explained import explain_command
+from iceberg_spark.api.statements.matched_columns import refusing_inner_defaults
 from iceberg_spark.api.statements.session_state import set_variables
 from iceberg_spark.api.statements.shown import show
 from iceberg_spark.api.statements.target import names_namespace, names_table
@@ -50,6 +51,7 @@ from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTab
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     DescribeNamespace,
+    DescribeRoutine,
     ShowCatalogs,
     ShowCurrentNamespace,
     ShowNamespaces,
@@ -254,8 +256,8 @@ def named_by(command: Command) -> tuple[str, ...]:
             return command.name
         case ShowNamespaces(parent):
             return parent
-        case Call(procedure):
-            return procedure
+        case Call(name) | DescribeRoutine(name):
+            return name
         case Use() | ShowCurrentNamespace():
             return ()
         case _:
@@ -341,18 +343,25 @@ def _definition(spark: SparkSession, command: Command) -> DataFrame | None:
 
 def _rows(spark: SparkSession, command: Command) -> DataFrame | None:
     match command:
-        case Insert():
-            return row_changes.insert(spark, command)
-        case Merge():
-            return merge_rows.merge(spark, command)
+        case Insert() | Merge() | Update():
+            with refusing_inner_defaults():
+                return _with_defaults(spark, command)
         case Delete():
             return row_changes.delete(spark, command)
-        case Update():
-            return row_changes.update(spark, command)
         case Truncate():
             return row_changes.truncate(spark, command)
         case _:
             return None
+
+
+def _with_defaults(spark: SparkSession, command: Insert | Merge | Update) -> DataFrame:
+    match command:
+        case Insert():
+            return row_changes.insert(spark, command)
+        case Merge():
+            return merge_rows.merge(spark, command)
+        case Update():
+            return row_changes.update(spark, command)
 
 
 def _of_namespace(spark: SparkSession, command: Command) -> DataFrame:

@@ -19,6 +19,7 @@ from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.statements.listings import (
     DescribeNamespace,
+    DescribeRoutine,
     DescribeTable,
     RefreshTable,
     ShowColumns,
@@ -61,6 +62,8 @@ def _of_catalog(spark: SparkSession, command: Command) -> DataFrame | None:
             return shown_routines.show_functions(spark, command)
         case ShowProcedures():
             return shown_routines.show_procedures(spark, command)
+        case DescribeRoutine():
+            return shown_routines.describe_routine(spark, command)
         case _:
             return None
 

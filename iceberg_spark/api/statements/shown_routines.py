@@ -1,4 +1,4 @@
-"""SHOW PROCEDURES and SHOW FUNCTIONS of a catalog."""
+"""SHOW and DESCRIBE of the procedures and functions of a catalog."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.statements.answers import rows_of
 from iceberg_spark.api.statements.in_catalogs import matching
-from iceberg_spark.api.statements.procedures import PROCEDURES
+from iceberg_spark.api.statements.procedures import PROCEDURES, PURPOSES, procedure_named
 from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.target import catalog_named
-from iceberg_spark.errors import NoSuchNamespaceError
+from iceberg_spark.errors import (
+    NoSuchNamespaceError,
+    NoSuchProcedureError,
+    UnsupportedError,
+)
+from iceberg_spark.spark.session.error_conditions import NO_FUNCTION_CATALOG, with_condition
 from iceberg_spark.spark.session.own_methods import run_sql
-from iceberg_spark.spark.sql.functions import FUNCTION_NAMES
-from iceberg_spark.spark.sql.statements.listings import ShowFunctions, ShowProcedures
+from iceberg_spark.spark.sql.functions import FUNCTION_NAMES, check_function
+from iceberg_spark.spark.sql.statements.listings import (
+    DescribeRoutine,
+    ShowFunctions,
+    ShowProcedures,
+)
 
 _SYSTEM = ("system",)
 _PROCEDURE_COLUMNS = "catalog string, namespace array<string>, schema string, procedure_name string"
@@ -24,6 +33,27 @@ def show_procedures(spark: SparkSession, statement: ShowProcedures) -> DataFrame
     names = list(PROCEDURES) if tuple(namespace) == _SYSTEM else []
     rows = [(catalog, namespace, namespace[-1], name) for name in names]
     return rows_of(spark, _PROCEDURE_COLUMNS, rows)
+
+
+def describe_routine(spark: SparkSession, statement: DescribeRoutine) -> DataFrame:
+    """Describe a procedure in two rows (Java: DescribeProcedureExec).
+
+    Spark describes functions of its own catalog only. Raises NoSuchProcedureError,
+    InvalidInputError for an unknown function, UnsupportedError for a known one.
+    """
+    *namespace, name = statement.name
+    if statement.is_function:
+        check_function(name)
+        unsupported = UnsupportedError(
+            f"DESCRIBE FUNCTION {'.'.join(statement.name)}: Spark describes its own only; "
+            f"SHOW FUNCTIONS IN {'.'.join(namespace)} lists those of the catalog"
+        )
+        raise with_condition(unsupported, NO_FUNCTION_CATALOG)
+    if tuple(namespace[1:]) != _SYSTEM:
+        raise NoSuchProcedureError(f"There is no procedure {'.'.join(statement.name)}")
+    procedure_named(name)
+    texts = [f"Procedure:   {name.lower()}", f"Description: {PURPOSES[name.lower()]}"]
+    return rows_of(spark, "procedure_desc string", [(text,) for text in texts])
 
 
 def show_functions(spark: SparkSession, statement: ShowFunctions) -> DataFrame:

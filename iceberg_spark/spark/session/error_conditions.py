@@ -14,10 +14,14 @@ E = TypeVar("E", bound=IcebergError)
 
 @dataclass(frozen=True, slots=True)
 class ErrorCondition:
-    """An error condition of Spark and its SQLSTATE."""
+    """An error condition of Spark and its SQLSTATE.
+
+    Spark raises it when it analyses a statement, or with `at_runtime` while the statement runs.
+    """
 
     name: str
     sql_state: str
+    at_runtime: bool = False
 
 
 INVALID_ASSIGNMENTS = ErrorCondition(
@@ -40,6 +44,16 @@ UNRESOLVED_COLUMN = ErrorCondition("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703")
 UNRESOLVED_ROUTINE = ErrorCondition("UNRESOLVED_ROUTINE", "42883")
 REQUIRED_PARAMETER = ErrorCondition("REQUIRED_PARAMETER_NOT_FOUND", "4274K")
 UNKNOWN_PARAMETER = ErrorCondition("UNRECOGNIZED_PARAMETER_NAME", "4274K")
+CAST_INVALID_INPUT = ErrorCondition("CAST_INVALID_INPUT", "22018", at_runtime=True)
+CAST_OVERFLOW = ErrorCondition("CAST_OVERFLOW", "22003", at_runtime=True)
+DEFAULT_PLACEMENT = ErrorCondition("DEFAULT_PLACEMENT_INVALID", "42608")
+NO_FUNCTION_CATALOG = ErrorCondition("MISSING_CATALOG_ABILITY.FUNCTIONS", "0A000")
+ARGUMENT_TYPE = ErrorCondition("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE", "42K09")
+ARGUMENT_COUNT = ErrorCondition("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "42605")
+POSITIONAL_ARGUMENT = ErrorCondition("UNEXPECTED_POSITIONAL_ARGUMENT", "4274K")
+_TWICE = "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT"
+NAMED_TWICE = ErrorCondition(f"{_TWICE}.DOUBLE_NAMED_ARGUMENT_REFERENCE", "4274K")
+POSITIONAL_AND_NAMED = ErrorCondition(f"{_TWICE}.BOTH_POSITIONAL_AND_NAMED", "4274K")
 AMBIGUOUS_REFERENCE = ErrorCondition("AMBIGUOUS_REFERENCE", "42704")
 NOT_BOOLEAN = ErrorCondition("DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES", "42K09")
 JOIN_NOT_BOOLEAN = ErrorCondition("JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", "42K0E")

@@ -140,7 +140,7 @@ def _calls(
             continue
         name = tokens[index + 2].text.lower()
         name = f"{name}s" if f"{name}s" in _OF_TIME else name
-        _check(name)
+        check_function(name)
         last = tokens[index + 3]
         if name == _VERSION:
             last = tokens[min(index + 4, len(tokens) - 1)]
@@ -163,7 +163,8 @@ def _beginning(
     return catalog if is_first and is_ours(spark, catalog.text) else None
 
 
-def _check(name: str) -> None:
+def check_function(name: str) -> None:
+    """Refuse a name that no function of Iceberg has. Raises InvalidInputError."""
     if name not in FUNCTION_NAMES:
         error = InvalidInputError(
             f"There is no function '{name}'; there are: {', '.join(FUNCTION_NAMES)}"

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.error_conditions import (
+    NAMED_TWICE,
+    POSITIONAL_ARGUMENT,
+    with_condition,
+)
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 
 
@@ -28,10 +33,11 @@ def read_call(cursor: Cursor) -> Call:
         name = _argument_name(probe)
         if name is None:
             if named:
-                raise item.error("an argument with its name is needed behind others that have one")
+                late = item.error("an argument with its name is needed behind others that have one")
+                raise with_condition(late, POSITIONAL_ARGUMENT)
             positional.append(item.rest())
         elif name in named:
-            raise probe.fault(f"Argument '{name}' is there twice")
+            raise with_condition(probe.fault(f"Argument '{name}' is there twice"), NAMED_TWICE)
         else:
             named[name] = probe.rest()
     cursor.done()

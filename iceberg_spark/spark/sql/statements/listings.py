@@ -29,6 +29,31 @@ class ShowFunctions:
     pattern: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DescribeRoutine:
+    """A procedure, or with `is_function` a function, to describe."""
+
+    name: Name
+    is_function: bool = False
+
+
+def read_describe_routine(cursor: Cursor) -> DescribeRoutine | None:
+    """Read the rest of a statement after DESCRIBE; None for a function without a namespace.
+
+    Raises InvalidInputError.
+    """
+    if cursor.takes("PROCEDURE"):
+        name = cursor.name()
+        cursor.done()
+        return DescribeRoutine(name)
+    cursor.needs("FUNCTION")
+    cursor.takes("EXTENDED")
+    if cursor.sees_string() or len(name := cursor.name()) == 1:
+        return None
+    cursor.done()
+    return DescribeRoutine(name, is_function=True)
+
+
 def read_show_procedures(cursor: Cursor) -> ShowProcedures:
     """Read the rest of a statement after SHOW PROCEDURES. Raises InvalidInputError."""
     is_given = cursor.takes_one_of("IN", "FROM") is not None
@@ -182,6 +207,7 @@ Listing: TypeAlias = (
     | ShowTablesExtended
     | ShowFunctions
     | ShowProcedures
+    | DescribeRoutine
     | ShowViews
     | ShowNamespaces
     | ShowCreateTable
@@ -244,7 +270,9 @@ def read_describe(cursor: Cursor) -> Listing | None:
     if cursor.takes_one_of(*KINDS) is not None:
         extended = cursor.takes("EXTENDED")
         return _ended(cursor, DescribeNamespace(cursor.name(), extended))
-    words = ("FUNCTION", "QUERY", "SELECT", "WITH", "VALUES", "FROM")
+    if cursor.sees("FUNCTION") or _sees_procedure(cursor):
+        return read_describe_routine(cursor)
+    words = ("QUERY", "SELECT", "WITH", "VALUES", "FROM")
     if any(cursor.sees(word) for word in words) or cursor.sees_open():
         return None
     cursor.takes("TABLE")
@@ -252,6 +280,12 @@ def read_describe(cursor: Cursor) -> Listing | None:
     table = cursor.name()
     column = None if cursor.at_end else cursor.name()
     return _ended(cursor, DescribeTable(table, extended, column))
+
+
+def _sees_procedure(cursor: Cursor) -> bool:
+    """Return whether a name follows PROCEDURE, which is itself the name of a table otherwise."""
+    probe = cursor.fresh()
+    return probe.takes("PROCEDURE") and not probe.at_end
 
 
 def read_refresh(cursor: Cursor) -> RefreshTable:
