@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import reduce
 from typing import Any, assert_never
 
 import pyarrow as pa
 
 from iceberg_spark.arrow.transforms import apply_transform
+from iceberg_spark.expr.expression_json import OPS, binary
 from iceberg_spark.expr.nodes import (
     And,
     Bound,
@@ -23,7 +23,6 @@ from iceberg_spark.expr.nodes import (
     IsNaN,
     IsNull,
     Leaf,
-    Op,
     Or,
     StartsWith,
     Term,
@@ -43,14 +42,6 @@ from iceberg_spark.spec.types import (
     TimeType,
 )
 
-_OPS = {
-    Op.LT: "lt",
-    Op.LE: "lt-eq",
-    Op.GT: "gt",
-    Op.GE: "gt-eq",
-    Op.EQ: "eq",
-    Op.NE: "not-eq",
-}
 _HASH = BucketTransform(2**31 - 1)
 
 
@@ -60,9 +51,9 @@ def filter_json(node: Bound) -> Any:
         case Constant(value=value):
             return value
         case And(children=children):
-            return _joined("and", children)
+            return binary("and", map(filter_json, children))
         case Or(children=children):
-            return _joined("or", children)
+            return binary("or", map(filter_json, children))
         case _:
             return _leaf(node)
 
@@ -79,11 +70,6 @@ def terms(node: Bound) -> Iterator[Term]:
             yield node.term
 
 
-def _joined(kind: str, children: tuple[Bound, ...]) -> Any:
-    parts = [filter_json(child) for child in children]
-    return reduce(lambda left, right: {"type": kind, "left": left, "right": right}, parts)
-
-
 def _leaf(leaf: Leaf) -> Any:
     term = leaf.term
     match leaf:
@@ -92,7 +78,7 @@ def _leaf(leaf: Leaf) -> Any:
         case IsNaN(negated=negated):
             return {"type": "not-nan" if negated else "is-nan", "term": term.name}
         case Comparison(op=op, value=value):
-            return {"type": _OPS[op], "term": term.name, "value": _hidden(term, value)}
+            return {"type": OPS[op], "term": term.name, "value": _hidden(term, value)}
         case In(values=values, negated=negated):
             shown = [_hidden(term, value) for value in values]
             return {"type": "not-in" if negated else "in", "term": term.name, "values": shown}
