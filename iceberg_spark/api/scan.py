@@ -124,9 +124,9 @@ class TableScan(ScanRequest):
             >>> for batch in t.scan("id < 10").to_arrow_batch_reader():
             ...     print(batch.num_rows)
         """
-        context = self._context()
-        tasks = self._planned(context)
-        batches = (batch for task in tasks for batch in read_task(context, self.io, task))
+        tasks = self._planned(self._context())
+        context = tasks.context
+        batches = (batch for task in tasks for batch in read_task(context, context.io, task))
         schema = public_schema(context.read_schema)
         rows = public_batches(_first_rows(batches, self.limit), schema)
         return pa.RecordBatchReader.from_batches(schema, rows)
@@ -139,9 +139,9 @@ class TableScan(ScanRequest):
         """
         if self.limit is not None:
             return self.to_arrow_batch_reader().read_all()
-        context = self._context()
-        tasks = self._planned(context)
-        batches = read_ahead(tasks, partial(read_task, context, self.io))
+        tasks = self._planned(self._context())
+        context = tasks.context
+        batches = read_ahead(tasks, partial(read_task, context, context.io))
         schema = public_schema(context.read_schema)
         return pa.Table.from_batches(public_batches(batches, schema), schema)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from iceberg_spark.arrow.arrays import distinct
 from iceberg_spark.arrow.theta import NOTHING, ThetaSketch, hashes_of
+from iceberg_spark.catalog.planned_io import refuse_server_planning
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.limits import SKETCHING
@@ -89,7 +90,9 @@ def plan_sketches(
     Raises:
         InvalidSchemaError: a column does not exist.
         InvalidInputError: a column is nested.
+        UnsupportedError: the table's catalog plans its scans.
     """
+    refuse_server_planning(io, "compute the statistics")
     snapshot = metadata.snapshot(snapshot_id)
     schema = metadata.schemas.get(snapshot.schema_id or 0, metadata.schema)
     names = tuple(dict.fromkeys(columns)) or _primitive(schema)

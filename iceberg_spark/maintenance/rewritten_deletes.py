@@ -14,6 +14,7 @@ from typing import TypeAlias
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.position_set import PositionSet
+from iceberg_spark.catalog.planned_io import refuse_server_planning
 from iceberg_spark.commits.new_manifests import read_entries, tuple_type
 from iceberg_spark.commits.replace_deletes import ReplaceDeletes
 from iceberg_spark.io.file_io import FileIO
@@ -321,7 +322,11 @@ class PlannedDeletes:
 
 
 def planned_deletes(metadata: TableMetadata, io: FileIO, branch: str | None) -> PlannedDeletes:
-    """Plan which deletes apply to which data files of a branch's head."""
+    """Plan which deletes apply to which data files of a branch's head.
+
+    Raises UnsupportedError if the table's catalog plans its scans.
+    """
+    refuse_server_planning(io, "rewrite deletes")
     places = ScanRequest(branch=branch, selected_fields=(), metadata_columns=("_pos", "_deleted"))
     scan = replace(scan_context(metadata, places, io), checks_texts=False)
     planned = plan(metadata, io, scan)

@@ -27,7 +27,7 @@ def column_bytes(plan: ScanPlan) -> Mapping[int, float]:
     others need not fail because of a size.
     """
     metadata, context = plan.metadata, plan.context
-    if metadata is None or context.snapshot_id is None:
+    if metadata is None or context.snapshot_id is None or plan.is_by_catalog:
         return {}
     snapshot = metadata.snapshot(context.snapshot_id)
     sample = _sample(read_manifest_list(context.io, snapshot, metadata))

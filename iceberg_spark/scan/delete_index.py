@@ -8,7 +8,7 @@ deletes of an unpartitioned spec).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -458,3 +458,11 @@ _EMPTY = DeleteIndex(
     everywhere=_NOWHERE,
     pruning=PairPruning({}, (), pa.schema([]).empty_table(), pa.nulls(0, pa.int64()), (None, None)),
 )
+
+
+def listed_deletes(files: pa.Table) -> DeleteIndex:
+    """Return delete files whose data files are known already: they are found by row only.
+
+    `files` has the columns of `DeleteFile` and `content_bytes`.
+    """
+    return replace(_EMPTY, files=files) if files.num_rows else _EMPTY

@@ -47,6 +47,8 @@ def file_statistics(
     Returns None unless the manifests have the statistics of each of the files.
     Raises CorruptFileError and NoSuchFileError if a manifest cannot be read.
     """
+    if plan.is_by_catalog:
+        return None
     needed = [
         Statistic(Kind.NULL_COUNT, field.field_id, LongType()),
         Statistic(Kind.VALUE_COUNT, field.field_id, LongType()),

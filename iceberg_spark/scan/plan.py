@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.catalog.planned_io import planner_of
 from iceberg_spark.expr.nodes import Bound
 from iceberg_spark.manifest.entries import known_value
 from iceberg_spark.scan.context import ScanContext
@@ -80,6 +81,14 @@ class ScanPlan(Sequence[FileScanTask]):
     deletes: DeleteIndex
     metrics: ScanMetrics
     metadata: TableMetadata | None = field(default=None, repr=False)
+
+    @property
+    def is_by_catalog(self) -> bool:
+        """Whether the table's catalog planned it: manifests may have other files, or be unreadable.
+
+        Data sequence numbers are unknown then.
+        """
+        return planner_of(self.context.io) is not None
 
     def __len__(self) -> int:
         return int(self.files.num_rows)

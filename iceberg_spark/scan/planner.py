@@ -11,10 +11,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceberg_spark.catalog.planned_io import planner_of, refuse_server_planning
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.stats import Statistic, needed
@@ -37,15 +36,18 @@ from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
 from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
 from iceberg_spark.scan.plan_cache import PLAN_CACHE, PlannedScan
+from iceberg_spark.scan.plan_metrics import with_totals
 from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
+from iceberg_spark.scan.server_plan import server_plan
 from iceberg_spark.scan.variant_bounds import variant_columns
-from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot
 from iceberg_spark.spec.types import IcebergType
+
+_ADDED_BY = "It plans what several snapshots appended: use start_snapshot_id and end_snapshot_id"
 
 
 def plan(
@@ -65,11 +67,19 @@ def plan(
     unless `whole_files`: then all other rows of the files are read as well, for example by a
     change that rewrites them. Without `residuals`, for callers that only need the files, the
     residual is the complete filter. `pruned_by` filters rows elsewhere: files that can't match
-    it are left out. Raises ValidationException for contradictory delete metadata,
-    UnsupportedError for encrypted snapshots, CorruptFileError and NoSuchFileError for unreadable
-    manifests.
+    it are left out.
+
+    If the table's catalog plans its scans, the catalog is asked. It plans neither `whole_files` nor
+    `added_by`, and `pruned_by` leaves out nothing.
+
+    Raises ValidationException for contradictory delete metadata, UnsupportedError for encrypted
+    snapshots and for what a catalog does not plan, CorruptFileError and NoSuchFileError for
+    unreadable manifests, and what `server_plan` raises.
     """
     started = time.perf_counter()
+    if planner_of(io) is not None:
+        planned = _by_catalog(metadata, io, context, whole_files=whole_files, added_by=added_by)
+        return _timed(planned, started)
     of_snapshot = added_by is None and pruned_by is None
     scan = None
     if of_snapshot:
@@ -89,8 +99,27 @@ def plan(
             PLAN_CACHE.put(scan, planned)
     else:
         planned = replace(cached, context=context)
+    return _timed(planned, started)
+
+
+def _timed(planned: ScanPlan, started: float) -> ScanPlan:
     seconds = time.perf_counter() - started
     return replace(planned, metrics=replace(planned.metrics, planning_seconds=seconds))
+
+
+def _by_catalog(
+    metadata: TableMetadata,
+    io: FileIO,
+    context: ScanContext,
+    *,
+    whole_files: bool,
+    added_by: Sequence[Snapshot] | None,
+) -> ScanPlan:
+    if whole_files:
+        refuse_server_planning(io, "change or rewrite rows")
+    if added_by is not None:
+        refuse_server_planning(io, "read the files that one snapshot added", _ADDED_BY)
+    return server_plan(metadata, io, context)
 
 
 def _planned(
@@ -134,9 +163,9 @@ def narrowed(
     """Return the files of a plan that match another condition, None if it can't be planned.
 
     The plan's own filters are not repeated: the files in both results match both. Residuals are not
-    computed.
+    computed. A catalog that plans scans may write files for a plan, so its plans can't be compared.
     """
-    if planned.metadata is None:
+    if planned.metadata is None or planned.is_by_catalog:
         return None
     context = replace(planned.context, row_filter=condition)
     return plan(planned.metadata, context.io, context, residuals=False, pruned_by=pruned_by)
@@ -329,57 +358,22 @@ def _assemble(
         partitions.append(chunk.partitions)
         moved += len(chunk.partitions.tuples)
     files = pa.concat_tables([FILES_SCHEMA.empty_table(), *tables])
-    counted = _with_counts(metrics, chunks, files, tuple(residuals))
+    counted = with_totals(_with_skipped(metrics, chunks), files, tuple(residuals), index)
     return ScanPlan(
         context=context,
         files=files,
         partitions=tuple(partitions),
         residuals=tuple(residuals),
         deletes=index,
-        metrics=_with_deletes(counted, files, index),
+        metrics=counted,
         metadata=metadata,
     )
 
 
-def _with_counts(
-    metrics: ScanMetrics,
-    chunks: Sequence[PlannedChunk],
-    files: pa.Table,
-    residuals: Sequence[Bound],
-) -> ScanMetrics:
-    left = np.array([residual != ALWAYS_TRUE for residual in residuals], np.bool_)
+def _with_skipped(metrics: ScanMetrics, chunks: Sequence[PlannedChunk]) -> ScanMetrics:
     return replace(
         metrics,
-        result_data_files=files.num_rows,
         skipped_files_by_partition=sum(chunk.skipped_by_partition for chunk in chunks),
         skipped_files_by_metrics=sum(chunk.skipped_by_metrics for chunk in chunks),
         skipped_file_size_in_bytes=sum(chunk.skipped_bytes for chunk in chunks),
-        total_file_size_in_bytes=_sum(files, "file_size_in_bytes"),
-        total_record_count=_sum(files, "record_count"),
-        files_with_residual=int(left[files.column("residual_index").to_numpy()].sum()),
     )
-
-
-def _with_deletes(metrics: ScanMetrics, files: pa.Table, index: DeleteIndex) -> ScanMetrics:
-    if len(index) == 0:
-        return metrics
-    lists = files.column("delete_rows")
-    counted = index.files.select(("content", "file_format", "content_bytes"))
-    used = counted.take(pc.unique(pc.list_flatten(lists)))
-    equality = pc.equal(used.column("content"), DataFileContent.EQUALITY_DELETES.value)
-    by_values = int(pc.sum(equality).as_py() or 0)
-    puffin = pc.equal(used.column("file_format"), FileFormat.PUFFIN.value)
-    vectors = int(pc.sum(puffin).as_py() or 0)
-    return replace(
-        metrics,
-        result_delete_files=used.num_rows,
-        equality_delete_files=by_values,
-        position_delete_files=used.num_rows - by_values - vectors,
-        deletion_vectors=vectors,
-        total_delete_file_size_in_bytes=_sum(used, "content_bytes"),
-        files_with_deletes=int(pc.sum(pc.greater(pc.list_value_length(lists), 0)).as_py() or 0),
-    )
-
-
-def _sum(table: pa.Table, name: str) -> int:
-    return int(pc.sum(table.column(name)).as_py() or 0)

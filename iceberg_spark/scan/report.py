@@ -27,7 +27,8 @@ def explain(plan: ScanPlan, reading: Sequence[str] = ()) -> str:
         ("snapshot", _snapshot(context)),
         ("columns", [_columns(context)]),
         ("filter", [_filter(context)]),
-        ("data manifests", _data_manifests(metrics)),
+        ("planned by", ["the catalog"] if plan.is_by_catalog else []),
+        ("data manifests", [] if plan.is_by_catalog else _data_manifests(metrics)),
         ("data files", _data_files(metrics)),
         ("deletes", _deletes(metrics)),
         ("rows", _rows(plan)),
@@ -83,14 +84,15 @@ def _data_files(metrics: ScanMetrics) -> Iterator[str]:
 
 
 def _deletes(metrics: ScanMetrics) -> Iterator[str]:
-    if metrics.total_delete_manifests == 0:
+    if metrics.total_delete_manifests == 0 and metrics.result_delete_files == 0:
         yield "none"
         return
-    yield (
-        f"{metrics.scanned_delete_manifests:,} of {metrics.total_delete_manifests:,} delete "
-        f"manifests opened; {count(metrics.indexed_delete_files, 'delete file')} looked up, "
-        f"{metrics.skipped_delete_files:,} skipped"
-    )
+    if metrics.total_delete_manifests:
+        yield (
+            f"{metrics.scanned_delete_manifests:,} of {metrics.total_delete_manifests:,} delete "
+            f"manifests opened; {count(metrics.indexed_delete_files, 'delete file')} looked up, "
+            f"{metrics.skipped_delete_files:,} skipped"
+        )
     vectors = metrics.deletion_vectors
     yield (
         f"{count(vectors, 'deletion vector') + ', ' if vectors else ''}"

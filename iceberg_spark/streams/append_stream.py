@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from iceberg_spark.catalog.planned_io import refuse_server_planning
 from iceberg_spark.errors import (
     CorruptFileError,
     InvalidInputError,
@@ -50,6 +51,10 @@ from iceberg_spark.streams.table_watch import TableSeen
 Value = TypeVar("Value")
 Key = tuple[int, bool]
 """A snapshot's id, and whether to read all its files."""
+_OFFSETS = (
+    "Offsets count the files of manifests, which it does not send: read batches with "
+    "start_snapshot_id and end_snapshot_id, or stream the table's changes"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,6 +144,7 @@ class FilesKnown:
         self, metadata: TableMetadata, io: FileIO, snapshot: Snapshot, everything: bool
     ) -> tuple[ManifestFile, ...]:
         def read() -> tuple[ManifestFile, ...]:
+            refuse_server_planning(io, "stream the appends", _OFFSETS)
             return tuple(
                 _with_counts(manifest, metadata, io)
                 for manifest in read_manifest_list(io, snapshot, metadata)

@@ -4,12 +4,15 @@ import java.util.Map;
 import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.iceberg.CatalogUtil;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Scan;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.rest.HTTPRequest;
 import org.apache.iceberg.rest.RESTCatalogAdapter;
 import org.apache.iceberg.rest.RESTCatalogServlet;
 import org.apache.iceberg.rest.RESTResponse;
 import org.apache.iceberg.rest.responses.ErrorResponse;
+import org.apache.iceberg.rest.responses.LoadTableResponse;
 import org.eclipse.jetty.ee10.servlet.ServletContextHandler;
 import org.eclipse.jetty.ee10.servlet.ServletHolder;
 import org.eclipse.jetty.server.Server;
@@ -29,7 +32,7 @@ public final class RestServer {
     }
     Catalog catalog = CatalogUtil.buildIcebergCatalog("reference", properties, new Configuration());
     ServletContextHandler context = new ServletContextHandler(ServletContextHandler.NO_SESSIONS);
-    context.addServlet(new ServletHolder(new RESTCatalogServlet(new RESTCatalogAdapter(catalog))), "/*");
+    context.addServlet(new ServletHolder(new RESTCatalogServlet(new Planning(catalog))), "/*");
     Server server = new Server(new InetSocketAddress("127.0.0.1", 0));
     server.setHandler(context);
     server.start();
@@ -37,5 +40,48 @@ public final class RestServer {
     while (System.in.read() >= 0) {}
     server.stop();
     System.exit(0);
+  }
+
+  /** Plans scans of tables in namespaces with "planned" in their names; "async" and "paged" too. */
+  private static final class Planning extends RESTCatalogAdapter {
+    private final ThreadLocal<String> path = ThreadLocal.withInitial(() -> "");
+
+    Planning(Catalog catalog) {
+      super(catalog);
+      setPlanningBehavior(
+          new PlanningBehavior() {
+            @Override
+            public int numberFileScanTasksPerPlanTask() {
+              return path.get().contains("paged") ? 1 : 100;
+            }
+
+            @Override
+            public boolean shouldPlanTableScanAsync(Scan<?, FileScanTask, ?> scan) {
+              return path.get().contains("async");
+            }
+          });
+    }
+
+    @Override
+    protected <T extends RESTResponse> T execute(
+        HTTPRequest request,
+        Class<T> responseType,
+        Consumer<ErrorResponse> errorHandler,
+        Consumer<Map<String, String>> responseHeaders) {
+      path.set(request.path());
+      T response = super.execute(request, responseType, errorHandler, responseHeaders);
+      if (!(response instanceof LoadTableResponse) || !request.path().contains("planned")) {
+        return response;
+      }
+      LoadTableResponse loaded = (LoadTableResponse) response;
+      return castResponse(
+          responseType,
+          LoadTableResponse.builder()
+              .withTableMetadata(loaded.tableMetadata())
+              .addAllConfig(loaded.config())
+              .addConfig("scan-planning-mode", "server")
+              .addAllCredentials(loaded.credentials())
+              .build());
+    }
   }
 }

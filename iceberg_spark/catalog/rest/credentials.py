@@ -9,6 +9,8 @@ from iceberg_spark.catalog.rest.settings import HEADER
 from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.storage import open_storage
 
 _NOT_OF_STORAGE = ("rest.", "ssl.", "urn:", "oauth2", "token", HEADER)
 _NOT_OF_STORAGE_EITHER = frozenset({
@@ -21,6 +23,7 @@ _EXPIRY = (
     "adls.sas-token-expires-at-ms.",
     "expiration-time",
 )
+_TEMPORARY = ("s3.session-token", "client.session-token")
 _REMOTE_SIGNING = "s3.remote-signing-enabled"
 _KEY = "s3.access-key-id"
 
@@ -67,6 +70,20 @@ def renewed_credential(credentials: Any, table_location: str, trust: Trust) -> d
     renewed = accepted_credential(credentials, table_location, trust)
     trust.check_stores(renewed, f"The renewed credentials for {table_location}")
     return renewed
+
+
+def plan_storage(storage: FileIO, credentials: Any, file_path: str, trust: Trust) -> FileIO:
+    """Return a table's storage with a plan's credentials in place of its temporary ones.
+
+    `file_path` is a planned file: the credential with its longest prefix counts. Raises
+    UnsupportedError for properties that only the user may set.
+    """
+    lasting = {
+        key: value
+        for key, value in storage.properties.items()
+        if not key.startswith((*_EXPIRY, *_TEMPORARY))
+    }
+    return open_storage({**lasting, **renewed_credential(credentials, file_path, trust)})
 
 
 def credential_for(credentials: Any, table_location: str) -> dict[str, str]:

@@ -49,6 +49,10 @@ DROP_VIEW = f"DELETE {_VIEW}"
 RENAME_VIEW = "POST /v1/{prefix}/views/rename"
 REPORT_METRICS = f"POST {_TABLE}/metrics"
 CREDENTIALS = f"GET {_TABLE}/credentials"
+PLAN_SCAN = f"POST {_TABLE}/plan"
+FETCH_PLAN = f"GET {_TABLE}/plan/{{plan-id}}"
+CANCEL_PLAN = f"DELETE {_TABLE}/plan/{{plan-id}}"
+FETCH_SCAN_TASKS = f"POST {_TABLE}/tasks"
 COMMIT_TABLES = "POST /v1/{prefix}/transactions/commit"
 
 DEFAULT_ENDPOINTS = frozenset({
@@ -138,6 +142,10 @@ class Paths:
         """The path of a table, or below it."""
         namespace, name = split(identifier)
         return self.namespace(namespace, "tables", _quoted(name), *below)
+
+    def plan(self, identifier: str, plan_id: str) -> str:
+        """The path of a plan of a table's scan."""
+        return self.table(identifier, "plan", _quoted(plan_id))
 
     def view(self, identifier: str) -> str:
         """The path of a view."""

@@ -17,6 +17,8 @@ CONNECT_TIMEOUT = "rest.client.connection-timeout-ms"
 SOCKET_TIMEOUT = "rest.client.socket-timeout-ms"
 REPORTS = "rest-metrics-reporting-enabled"
 MAX_RETRIES = "rest.client.max-retries"
+PLANNING_MODE = "scan-planning-mode"
+PLANNING_TIMEOUT = "rest-scan-planning.poll-timeout-ms"
 CA_BUNDLE = "ssl.cabundle"
 CLIENT_CERTIFICATE = "ssl.client.cert"
 CLIENT_KEY = "ssl.client.key"
@@ -51,6 +53,8 @@ class RestSettings:
     ca_bundle: str | None = None
     client_certificate: tuple[str, str | None] | None = None
     reports: bool = True
+    planning_timeout_s: float = 300.0
+    """How long to wait for the server to plan a scan (Java's default)."""
 
 
 def rest_settings(name: str, properties: Mapping[str, str]) -> RestSettings:
@@ -76,6 +80,7 @@ def rest_settings(name: str, properties: Mapping[str, str]) -> RestSettings:
         properties.get(CA_BUNDLE),
         (certificate, properties.get(CLIENT_KEY)) if certificate else None,
         properties.get(REPORTS, "true").strip().lower() == "true",
+        _number(properties, PLANNING_TIMEOUT, 300_000) / 1000,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable, Reporter
 from iceberg_spark.catalog.decoded_tables import decoded
+from iceberg_spark.catalog.planned_io import ServerPlannedIO
 from iceberg_spark.catalog.rest.answers import (
     NOT_MODIFIED,
     TABLE,
@@ -18,6 +19,11 @@ from iceberg_spark.catalog.rest.credentials import expires_at_ms, storage_proper
 from iceberg_spark.catalog.rest.oauth2 import own_of_table
 from iceberg_spark.catalog.rest.paths import LOAD_TABLE
 from iceberg_spark.catalog.rest.reports import reporter
+from iceberg_spark.catalog.rest.scan_planning import (
+    PlannedTable,
+    RestScanPlanner,
+    is_planned_by_server,
+)
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.transport import Request
 from iceberg_spark.catalog.rest.vended_io import VendedIO, vended_io
@@ -87,23 +93,28 @@ class RestTables:
         metadata: TableMetadata,
         metadata_location: str,
     ) -> FileIO:
-        """Return storage for a table's files, which renews its credentials if it can."""
+        """Return storage for a table's files, which renews its credentials if it can.
+
+        It lets the server plan the scans of the table if the server wants that.
+        """
         config = self.session.config
         trust = self.session.trust
         for named in dict.fromkeys((metadata_location, metadata.location)):
             trust.check_local(named or metadata.location)
         properties = storage_properties(config.properties, node, metadata.location, trust)
-        io = table_io(open_storage(properties), metadata.location)
-        if expires_at_ms(properties) is None:
-            return io
         own = own_of_table(texts(node.get("config")))
         made_from = self._name, self._properties, identifier, metadata.location
-        return vended_io(self.session.paths, *made_from, io, own)
+        limited = table_io(open_storage(properties), metadata.location)
+        io = vended_io(self.session.paths, *made_from, limited, own)
+        if not is_planned_by_server(self.session, texts(node.get("config")), identifier):
+            return io
+        return ServerPlannedIO(io, RestScanPlanner(PlannedTable(*made_from, io, own), self.session))
 
 
 def _lasts(io: FileIO) -> bool:
     """Return whether storage never expires."""
-    return isinstance(io, VendedIO) or expires_at_ms(io.properties) is None
+    storage = io.storage if isinstance(io, ServerPlannedIO) else io
+    return isinstance(storage, VendedIO) or expires_at_ms(storage.properties) is None
 
 
 def metadata_of(node: Mapping[str, Any], identifier: str) -> tuple[TableMetadata, str]:

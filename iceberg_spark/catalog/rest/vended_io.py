@@ -47,18 +47,29 @@ def vended_io(
     table_location: str,
     io: FileIO,
     own: Mapping[str, str],
+    plan_id: str = "",
 ) -> FileIO:
     """Return storage that renews a table's credentials, if its server can send new ones.
 
     `catalog` are the catalog's properties, from which tasks create its session. `own` is the
-    server's configuration of the table's own token.
+    server's configuration of the table's own token. With `plan_id`, the credentials are those of a
+    plan of the server.
     """
     enabled = io.properties.get(ENABLED, "true").lower() != "false"
     can = ENDPOINT in io.properties or paths.has(CREDENTIALS)
-    return VendedIO(name, catalog, identifier, table_location, io, own) if enabled and can else io
+    if expires_at_ms(io.properties) is None or not (enabled and can):
+        return io
+    return VendedIO(name, catalog, identifier, table_location, io, own, plan_id)
 
 
-_MadeFrom: TypeAlias = tuple[str, dict[str, str], str, str, FileIO, dict[str, str]]
+def properties_for_tasks(catalog: Mapping[str, str], session: RestSession) -> dict[str, str]:
+    """Return a catalog's properties for other processes: all of them only if the user allows it."""
+    if catalog.get(ALLOW_CREDENTIAL, "").lower() == "true":
+        return dict(catalog)
+    return session.for_tasks()
+
+
+_MadeFrom: TypeAlias = tuple[str, dict[str, str], str, str, FileIO, dict[str, str], str]
 
 
 class VendedIO:
@@ -72,6 +83,7 @@ class VendedIO:
         "_lock",
         "_name",
         "_own",
+        "_plan_id",
         "_refused_until",
         "_table_location",
     )  # fmt: skip
@@ -84,8 +96,10 @@ class VendedIO:
         table_location: str,
         io: FileIO,
         own: Mapping[str, str] | None = None,
+        plan_id: str = "",
     ) -> None:
         self._own = dict(own or {})
+        self._plan_id = plan_id
         self._name = name
         self._table_location = table_location
         self._catalog = dict(catalog)
@@ -96,11 +110,9 @@ class VendedIO:
         self._refused_until = 0.0
 
     def __reduce__(self) -> tuple[type[VendedIO], _MadeFrom]:
-        catalog = self._catalog
-        if not _allows_credential(catalog):
-            catalog = session_of(self._name, catalog).for_tasks()
+        catalog = properties_for_tasks(self._catalog, session_of(self._name, self._catalog))
         target = self._identifier, self._table_location
-        return VendedIO, (self._name, catalog, *target, self._io, self._own)
+        return VendedIO, (self._name, catalog, *target, self._io, self._own, self._plan_id)
 
     def __repr__(self) -> str:
         return f"VendedIO({self._identifier})"
@@ -152,7 +164,8 @@ class VendedIO:
         what = f"renew the credentials of {self._identifier}"
         if self._own and not session.has_own(self._identifier):  # in a task
             session.keep_own(self._identifier, self._own)
-        request = Request("GET", path.lstrip("/"), of_table=self._identifier)
+        query = {"planId": self._plan_id} if self._plan_id else {}
+        request = Request("GET", path.lstrip("/"), query, of_table=self._identifier)
         return session.read(request, TABLE, what, parsed)
 
     def _tried(self, work: Callable[[FileIO], T]) -> T:
@@ -240,10 +253,6 @@ class VendedIO:
     def open_arrow(self, path: str) -> pa.NativeFile:
         """Open a file for Arrow's readers."""
         return self._tried(lambda io: io.open_arrow(path))
-
-
-def _allows_credential(catalog: Mapping[str, str]) -> bool:
-    return catalog.get(ALLOW_CREDENTIAL, "").lower() == "true"
 
 
 def _ask_at(io: FileIO) -> float:

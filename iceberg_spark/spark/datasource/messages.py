@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pyspark.sql.datasource import InputPartition, WriterCommitMessage
 
+from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.cdc_writer import UpsertedFiles
@@ -13,16 +14,26 @@ from iceberg_spark.write.task_keys import TaskKeys
 
 
 class TaskGroup(InputPartition):
-    """The file scan tasks that one Spark task reads, balanced by bytes."""
+    """The file scan tasks that one Spark task reads, balanced by bytes.
 
-    def __init__(self, tasks: tuple[FileScanTask, ...]) -> None:
-        super().__init__(tasks)
+    `io` opens their files if that is not the storage of the reader: a catalog's plan may have
+    credentials of its own.
+    """
+
+    def __init__(self, tasks: tuple[FileScanTask, ...], io: FileIO | None = None) -> None:
+        super().__init__((tasks, io))
 
     @property
     def tasks(self) -> tuple[FileScanTask, ...]:
         """The tasks, in reading order."""
-        tasks: tuple[FileScanTask, ...] = self.value
+        tasks: tuple[FileScanTask, ...] = self.value[0]
         return tasks
+
+    @property
+    def io(self) -> FileIO | None:
+        """The storage of the tasks' files, None for that of the reader."""
+        io: FileIO | None = self.value[1]
+        return io
 
 
 @dataclass(frozen=True, slots=True)

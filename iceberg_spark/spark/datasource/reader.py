@@ -46,14 +46,17 @@ class BatchReader(DataSourceReader):
         metadata = self.table.metadata()
         planned = plan(metadata, self.table.io, self.context)
         split = self.options.split(metadata)
-        return [TaskGroup(group) for group in planned.groups(split)]
+        own = planned.is_by_catalog and planned.context.io is not self.table.io
+        io = planned.context.io if own else None
+        return [TaskGroup(group, io) for group in planned.groups(split)]
 
     @in_worker
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a group as batches of exactly the frame's Arrow types."""
         if not isinstance(partition, TaskGroup):  # what Spark sends when there is no partition
             return
-        yield from task_batches(self.context, partition.tasks, self.frame_type)
+        context = self.context if partition.io is None else replace(self.context, io=partition.io)
+        yield from task_batches(context, partition.tasks, self.frame_type)
 
 
 class PushdownReader(BatchReader):

@@ -181,6 +181,10 @@ def _refused(
     reason = _too_many_positions(plan, rows[positions], distinct(pairs.deletes[~pairs.equality]))
     if reason:
         reasons_by_file.update(dict.fromkeys(np.flatnonzero(positions).tolist(), reason))
+    if plan.is_by_catalog:
+        # A relation decides by sequence numbers which files a key deletes rows of: they are unknown
+        by_key = np.flatnonzero(pairs.owners(pairs.equality)).tolist()
+        return dict.fromkeys(by_key, "equality deletes of a plan by the catalog") | reasons_by_file
     equality = {row: used[row] for row in distinct(pairs.deletes[pairs.equality]).tolist()}
     context = plan.context
     groups = groups_by_keys(list(equality.values()))
