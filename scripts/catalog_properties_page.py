@@ -62,6 +62,17 @@ _REST_SERVER = (
     _of("rest.client.socket-timeout-ms", "milliseconds of silence", _ms(_REST.socket_timeout_s)),
     _of("rest.client.max-retries", "how often a read is repeated", _REST.max_retries),
     _of(
+        "scan-planning-mode",
+        "`client` or `server`: who [plans scans](server-side-planning.md) of a table that does not "
+        "say so itself",
+        "client",
+    ),
+    _of(
+        "rest-scan-planning.poll-timeout-ms",
+        "milliseconds to wait until the server has planned a scan",
+        _ms(_REST.planning_timeout_s),
+    ),
+    _of(
         "rest-metrics-reporting-enabled",
         "`false`: the server gets no reports of scans and commits",
         str(_REST.reports).lower(),
