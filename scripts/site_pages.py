@@ -1,7 +1,9 @@
-"""Hooks of mkdocs: files of the root as pages of the site, and the version on each page."""
+"""Hooks of mkdocs: files of the root as pages, the version on each page, links in signatures."""
 
+import ast
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ _FILES = {
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
 }
+_PORTS = sorted((ROOT / "iceberg_spark" / "api").glob("deferred*.pyi"))
 _FILE_WITHOUT_A_PAGE = re.compile(r"\[([^\]]+)\]\((?!docs/|notebooks/|https?:)[^)]+\)")
 
 
@@ -28,3 +31,25 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         return markdown
     text = (ROOT / file).read_text(encoding="utf-8")
     return _FILE_WITHOUT_A_PAGE.sub(r"\1", text).replace("](docs/", "](")
+
+
+def on_env(env: Any, *, config: Any, **_: Any) -> Any:
+    """Let names that a signature takes from a port, as `deferred.ChangedRows`, be links too."""
+    references = config.plugins["autorefs"]
+    for alias, name in ported_names():
+        try:
+            url, _title = references.get_item_url(name)
+        except KeyError:  # the reference does not describe it
+            continue
+        references.register_url(alias, url)
+    return env
+
+
+def ported_names() -> Iterator[tuple[str, str]]:
+    """Yield each name of a port with the name of what it stands for."""
+    for port in _PORTS:
+        for node in ast.parse(port.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for imported in node.names:
+                    called = f"iceberg_spark.api.{port.stem}.{imported.asname or imported.name}"
+                    yield called, f"{node.module}.{imported.name}"

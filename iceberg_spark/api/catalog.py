@@ -59,7 +59,7 @@ class TableCatalog:
         Raises:
             NoSuchTableError: There is no such table.
 
-        Example:
+        Examples:
             >>> catalog.load_table("shop.orders")
         """
         return Table(self._catalog, self._catalog.load(table_name(identifier)))
@@ -86,7 +86,7 @@ class TableCatalog:
             TableAlreadyExistsError: The name is used.
             NoSuchNamespaceError: The namespace does not exist.
 
-        Example:
+        Examples:
             >>> catalog.create_table("shop.log", "id bigint, ts timestamp", partition_by="days(ts)")
         """
         name, table_properties = table_name(identifier), properties or {}
@@ -97,7 +97,7 @@ class TableCatalog:
     def transaction(self) -> deferred.CatalogTransaction:
         """Return a transaction of several tables, which its with-block commits at its end.
 
-        Example:
+        Examples:
             >>> with catalog.transaction() as tx:
             ...     tx.load_table("shop.orders").append(rows)
         """
@@ -109,7 +109,7 @@ class TableCatalog:
         Args:
             identifier: The name: "namespace.table", or a tuple.
 
-        Example:
+        Examples:
             >>> catalog.table_exists("shop.orders")
         """
         return self._catalog.table_exists(table_name(identifier))
@@ -131,7 +131,7 @@ class TableCatalog:
             NoSuchTableError: There is no such table.
             ValidationException: `gc.enabled` is false, and `purge` is set.
 
-        Example:
+        Examples:
             >>> catalog.drop_table("shop.orders", purge=True)
         """
         deferred.drop_table(
@@ -144,7 +144,7 @@ class TableCatalog:
         Args:
             identifier: The name: "namespace.table", or a tuple.
 
-        Example:
+        Examples:
             >>> catalog.purge_table("shop.orders")
         """
         self.drop_table(identifier, purge=True)
@@ -158,7 +158,7 @@ class TableCatalog:
         Raises:
             NoSuchNamespaceError: There is no such namespace.
 
-        Example:
+        Examples:
             >>> catalog.list_tables("shop")
         """
         return self._listed.list_tables(_parts_or_root(namespace))
@@ -175,7 +175,7 @@ class TableCatalog:
             NoSuchNamespaceError: The new namespace does not exist.
             TableAlreadyExistsError: The new name is used.
 
-        Example:
+        Examples:
             >>> catalog.rename_table("shop.orders", "shop.sales")
         """
         self._listed.rename_table(table_name(from_identifier), table_name(to_identifier))
@@ -193,7 +193,7 @@ class TableCatalog:
             NoSuchNamespaceError: The namespace does not exist.
             NoSuchFileError: There is no such file.
 
-        Example:
+        Examples:
             >>> catalog.register_table("shop.again", t.metadata_location)
         """
         name, listed = table_name(identifier), self._listed
@@ -214,7 +214,7 @@ class TableCatalog:
         Raises:
             NoSuchNamespaceError: There is no such namespace.
 
-        Example:
+        Examples:
             >>> catalog.list_namespaces()
         """
         return self._listed.list_namespaces(_parts_or_root(parent))
@@ -225,7 +225,7 @@ class TableCatalog:
         Args:
             namespace: The name: "a.b", or a tuple.
 
-        Example:
+        Examples:
             >>> catalog.namespace_exists("shop")
         """
         return self._listed.exists(_parts_or_root(namespace))
@@ -242,7 +242,7 @@ class TableCatalog:
         Raises:
             NamespaceAlreadyExistsError: The name is used.
 
-        Example:
+        Examples:
             >>> catalog.create_namespace("web", {"owner": "sales"})
         """
         self._listed.create(_parts(namespace), property_texts(properties or {}))
@@ -256,7 +256,7 @@ class TableCatalog:
             namespace: The name: "a.b", or a tuple.
             properties: Its properties, if it is new.
 
-        Example:
+        Examples:
             >>> catalog.create_namespace_if_not_exists("shop")
         """
         if self.namespace_exists(namespace):
@@ -278,7 +278,7 @@ class TableCatalog:
             NamespaceNotEmptyError: It is not empty, or with `cascade` something in it cannot be
                 dropped. Nothing is dropped then.
 
-        Example:
+        Examples:
             >>> catalog.drop_namespace("shop", cascade=True)
         """
         if cascade:
@@ -295,7 +295,7 @@ class TableCatalog:
         Raises:
             NoSuchNamespaceError: There is no such namespace.
 
-        Example:
+        Examples:
             >>> catalog.load_namespace_properties("shop")
         """
         return self._listed.properties(_parts_or_root(namespace))
@@ -317,7 +317,7 @@ class TableCatalog:
             NoSuchNamespaceError: There is no such namespace.
             InvalidInputError: A property is removed and set.
 
-        Example:
+        Examples:
             >>> catalog.update_namespace_properties("shop", updates={"owner": "web"}).updated
         """
         gone, texts = set(removals), property_texts(updates or {})
@@ -343,7 +343,7 @@ class TableCatalog:
             NoSuchNamespaceError: There is no such namespace.
             UnsupportedError: The catalog has no views.
 
-        Example:
+        Examples:
             >>> catalog.list_views("shop")
         """
         return views_of(self._catalog).list_views(_parts_or_root(namespace))
@@ -357,7 +357,7 @@ class TableCatalog:
         Raises:
             UnsupportedError: The catalog has no views.
 
-        Example:
+        Examples:
             >>> catalog.view_exists("shop.large")
         """
         return views_of(self._catalog).exists(table_name(identifier))
@@ -371,7 +371,7 @@ class TableCatalog:
         Raises:
             NoSuchViewError: There is no such view.
 
-        Example:
+        Examples:
             >>> catalog.load_view("shop.large").sql_for("spark")
         """
         name = table_name(identifier)
@@ -409,7 +409,7 @@ class TableCatalog:
             NoSuchNamespaceError: The namespace does not exist.
             InvalidInputError: An argument is wrong, or the location is a table's folder.
 
-        Example:
+        Examples:
             >>> catalog.create_view("shop.big", "SELECT id FROM orders WHERE amount > 100")
         """
         name, views = table_name(identifier), views_of(self._catalog)
@@ -431,7 +431,7 @@ class TableCatalog:
         Raises:
             NoSuchViewError: There is no such view.
 
-        Example:
+        Examples:
             >>> catalog.drop_view("shop.large")
         """
         views_of(self._catalog).drop(table_name(identifier))
@@ -448,7 +448,7 @@ class TableCatalog:
             NoSuchNamespaceError: The new namespace does not exist.
             ViewAlreadyExistsError: The new name is used.
 
-        Example:
+        Examples:
             >>> catalog.rename_view("shop.large", "shop.big")
         """
         old, new = table_name(from_identifier), table_name(to_identifier)
@@ -474,7 +474,7 @@ def transaction(catalog: TableCatalog | str) -> deferred.CatalogTransaction:
     Raises:
         UnsupportedError: At the end: the catalog cannot commit several tables.
 
-    Example:
+    Examples:
         >>> with ice.transaction("prod") as tx:
         ...     tx.load_table("shop.orders").append(rows)
     """
@@ -514,7 +514,7 @@ def load_catalog(name: str | None = None, **properties: str) -> TableCatalog:
         InvalidInputError: The type is unknown, or a property that it needs is missing.
         UnsupportedError: A package that the type needs is not installed.
 
-    Example:
+    Examples:
         >>> ice.load_catalog("prod", type="rest", uri="https://catalog.example.com")
     """
     called = name or default_catalog()

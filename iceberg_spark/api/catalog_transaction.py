@@ -98,7 +98,7 @@ class CatalogTransaction:
             NoSuchTableError: There is no such table.
             InvalidInputError: The transaction has the table by another spelling of its name.
 
-        Example:
+        Examples:
             >>> with catalog.transaction() as tx:
             ...     tx.load_table("shop.orders").append(rows)
         """
@@ -129,7 +129,7 @@ class CatalogTransaction:
             ValidationException: Another commit conflicts. New files are removed.
             CommitStateUnknownException: The catalog did not answer. No file is removed.
 
-        Example:
+        Examples:
             >>> with catalog.transaction() as tx:
             ...     tx.load_table("shop.orders").append(rows)
             ...     tx.commit_transaction()

@@ -42,7 +42,7 @@ class ChangeScan:
         Memory holds the changed files' rows of one snapshot, of all for net changes, unless the
         snapshot only adds or only removes rows: that streams.
 
-        Example:
+        Examples:
             >>> for batch in t.scan().changes().to_arrow_batch_reader():
             ...     print(batch.num_rows)
         """
@@ -53,7 +53,7 @@ class ChangeScan:
     def to_arrow(self) -> pa.Table:
         """Return the changes as one Arrow table; all of them are held in memory.
 
-        Example:
+        Examples:
             >>> t.scan().changes("monday").to_arrow()["_change_type"]
         """
         return self.to_arrow_batch_reader().read_all()
@@ -61,7 +61,7 @@ class ChangeScan:
     def to_pandas(self) -> Any:
         """Return the changes as a `pandas.DataFrame`; all of them are held in memory.
 
-        Example:
+        Examples:
             >>> t.scan().changes("monday").to_pandas()
         """
         return pandas_frame(self.to_arrow())
@@ -72,7 +72,7 @@ class ChangeScan:
         Args:
             spark: By default the active session.
 
-        Example:
+        Examples:
             >>> t.scan().changes("monday").to_df(spark).show()
         """
         session = on_spark.needed_session(spark)
@@ -81,7 +81,7 @@ class ChangeScan:
     def count(self) -> int:
         """Count the changes, by reading them.
 
-        Example:
+        Examples:
             >>> t.scan().changes("monday").count()
         """
         return sum(batch.num_rows for batch in self.to_arrow_batch_reader())

@@ -67,7 +67,7 @@ def enable(spark: SparkSession) -> None:
         InvalidInputError: Spark's workers would run a Python without this package, or the
             session's default catalog is described wrongly.
 
-    Example:
+    Examples:
         >>> ice.enable(spark)
         >>> spark.sql("SELECT count(*) FROM prod.shop.orders").show()
     """
@@ -104,7 +104,7 @@ def disable(spark: SparkSession) -> None:
     Args:
         spark: The session, classic or Connect.
 
-    Example:
+    Examples:
         >>> ice.enable(spark)
         >>> ice.disable(spark)
     """

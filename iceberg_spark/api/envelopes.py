@@ -56,7 +56,7 @@ class cdc:  # noqa: N801 - a room of functions, called as one
         Raises:
             InvalidInputError: A message cannot be read; the error names its offset and column.
 
-        Example:
+        Examples:
             >>> ice.cdc.debezium(records, "id bigint, name string", sequence="source.lsn")
         """
         options = FeedOptions(
@@ -94,7 +94,7 @@ class cdc:  # noqa: N801 - a room of functions, called as one
             keys: The key: an update that changes it deletes the row of the old key, too.
             strict: As for `debezium`.
 
-        Example:
+        Examples:
             >>> ice.cdc.maxwell(records, "id bigint, name string", keys=["id"])
         """
         table_schema = None if schema is None else as_schema(schema)

@@ -70,7 +70,7 @@ def snapshot(
         InvalidSchemaError: A file does not fit.
         TableAlreadyExistsError: The target exists.
 
-    Example:
+    Examples:
         >>> ice.snapshot("/data/visits", "/data/trial")
     """
     catalog, identifier = resolve(
@@ -112,7 +112,7 @@ def migrate(
         InvalidInputError: The folder has no such files, or something that a table must not have.
         TableAlreadyExistsError: The folder is a table.
 
-    Example:
+    Examples:
         >>> ice.migrate("/data/visits")
     """
     if not locations.is_absolute(source):

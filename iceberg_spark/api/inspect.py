@@ -39,7 +39,7 @@ class Inspect:
     def history(self) -> pa.Table:
         """Return which snapshot became current when.
 
-        Example:
+        Examples:
             >>> t.inspect.history()
         """
         return self._table(MetadataTable.HISTORY)
@@ -47,7 +47,7 @@ class Inspect:
     def metadata_log_entries(self) -> pa.Table:
         """Return the metadata files that are still listed, the current one last.
 
-        Example:
+        Examples:
             >>> t.inspect.metadata_log_entries()
         """
         return self._table(MetadataTable.METADATA_LOG_ENTRIES)
@@ -55,7 +55,7 @@ class Inspect:
     def snapshots(self) -> pa.Table:
         """Return all snapshots with operation and summary.
 
-        Example:
+        Examples:
             >>> t.inspect.snapshots().select(["committed_at", "operation"])
         """
         return self._table(MetadataTable.SNAPSHOTS)
@@ -63,7 +63,7 @@ class Inspect:
     def refs(self) -> pa.Table:
         """Return branches and tags with their retention.
 
-        Example:
+        Examples:
             >>> t.inspect.refs()
         """
         return self._table(MetadataTable.REFS)
@@ -82,7 +82,7 @@ class Inspect:
             ref: Or the branch or tag that has it.
             as_of_timestamp_ms: Or a time, in milliseconds since 1970.
 
-        Example:
+        Examples:
             >>> t.inspect.manifests(ref="monday")
         """
         return self._table(
@@ -103,7 +103,7 @@ class Inspect:
             ref: Or the branch or tag that has it.
             as_of_timestamp_ms: Or a time, in milliseconds since 1970.
 
-        Example:
+        Examples:
             >>> t.inspect.partitions(ref="monday")
         """
         return self._table(
@@ -124,7 +124,7 @@ class Inspect:
             ref: Or the branch or tag that has it.
             as_of_timestamp_ms: Or a time, in milliseconds since 1970.
 
-        Example:
+        Examples:
             >>> t.inspect.entries(ref="monday")
         """
         return self._table(
@@ -145,7 +145,7 @@ class Inspect:
             ref: Or the branch or tag that has it.
             as_of_timestamp_ms: Or a time, in milliseconds since 1970.
 
-        Example:
+        Examples:
             >>> t.inspect.files(ref="monday")
         """
         return self._table(
@@ -166,7 +166,7 @@ class Inspect:
             ref: Or the branch or tag that has it.
             as_of_timestamp_ms: Or a time, in milliseconds since 1970.
 
-        Example:
+        Examples:
             >>> t.inspect.data_files(ref="monday")
         """
         return self._table(
@@ -187,7 +187,7 @@ class Inspect:
             ref: Or the branch or tag that has it.
             as_of_timestamp_ms: Or a time, in milliseconds since 1970.
 
-        Example:
+        Examples:
             >>> t.inspect.delete_files(ref="monday")
         """
         return self._table(
@@ -208,7 +208,7 @@ class Inspect:
             ref: Or the branch or tag that has it.
             as_of_timestamp_ms: Or a time, in milliseconds since 1970.
 
-        Example:
+        Examples:
             >>> t.inspect.position_deletes(ref="monday")
         """
         return self._table(
@@ -218,7 +218,7 @@ class Inspect:
     def all_manifests(self) -> pa.Table:
         """Return the manifests of each snapshot; one that several have is there for each.
 
-        Example:
+        Examples:
             >>> t.inspect.all_manifests()
         """
         return self._table(MetadataTable.ALL_MANIFESTS)
@@ -226,7 +226,7 @@ class Inspect:
     def all_entries(self) -> pa.Table:
         """Return the entries of the manifests of all snapshots, each manifest once.
 
-        Example:
+        Examples:
             >>> t.inspect.all_entries()
         """
         return self._table(MetadataTable.ALL_ENTRIES)
@@ -236,7 +236,7 @@ class Inspect:
 
         A file that several manifests list is there several times.
 
-        Example:
+        Examples:
             >>> t.inspect.all_files()
         """
         return self._table(MetadataTable.ALL_FILES)
@@ -244,7 +244,7 @@ class Inspect:
     def all_data_files(self) -> pa.Table:
         """Return the data files of `all_files`.
 
-        Example:
+        Examples:
             >>> t.inspect.all_data_files()
         """
         return self._table(MetadataTable.ALL_DATA_FILES)
@@ -252,7 +252,7 @@ class Inspect:
     def all_delete_files(self) -> pa.Table:
         """Return the delete files of `all_files`.
 
-        Example:
+        Examples:
             >>> t.inspect.all_delete_files()
         """
         return self._table(MetadataTable.ALL_DELETE_FILES)
@@ -260,7 +260,7 @@ class Inspect:
     def statistics_files(self) -> pa.Table:
         """Return the statistics of snapshots (`compute_table_stats`), with each file's blobs.
 
-        Example:
+        Examples:
             >>> t.inspect.statistics_files()
         """
         return self._table(MetadataTable.STATISTICS_FILES)
@@ -268,7 +268,7 @@ class Inspect:
     def partition_statistics_files(self) -> pa.Table:
         """Return the partition statistics of snapshots (`compute_partition_stats`).
 
-        Example:
+        Examples:
             >>> t.inspect.partition_statistics_files()
         """
         return self._table(MetadataTable.PARTITION_STATISTICS_FILES)

@@ -31,7 +31,7 @@ def load_table(table: TableName, **properties: object) -> Table:
     Raises:
         NoSuchTableError: There is no table; the message says what was found instead.
 
-    Example:
+    Examples:
         >>> ice.load_table("prod.shop.orders").scan("id < 10").to_arrow()
     """
     for name in properties:
@@ -66,7 +66,7 @@ def create_table(
     Raises:
         TableAlreadyExistsError: The table exists.
 
-    Example:
+    Examples:
         >>> ice.create_table("prod.shop.log", "id bigint, ts timestamp", partition_by=["days(ts)"])
     """
     _check_storage("create_table", storage, _MADE_WITH)

@@ -98,7 +98,7 @@ class Maintenance:
         for a file, references to nothing and unreadable files. It opens no data file and changes
         nothing. Memory holds a snapshot's entries, some 300 bytes per file.
 
-        Example:
+        Examples:
             >>> t.maintenance.check().is_sound
         """
         try:
@@ -134,7 +134,7 @@ class Maintenance:
 
         Raises ValidationException (`gc.enabled`), NoSuchSnapshotError, InvalidInputError.
 
-        Example:
+        Examples:
             >>> t.maintenance.expire_snapshots(retain_last=5, dry_run=True)
         """
         expiry = Expiry(
@@ -179,7 +179,7 @@ class Maintenance:
             InvalidInputError: The spec or a field is unknown.
             CommitFailedException: Other commits came first, too often.
 
-        Example:
+        Examples:
             >>> t.maintenance.rewrite_manifests(sort_by=["region"])
         """
         flag(use_caching, "use_caching")
@@ -223,7 +223,7 @@ class Maintenance:
             InvalidSchemaError: There is no such column.
             InvalidInputError: A column is not of a primitive type.
 
-        Example:
+        Examples:
             >>> t.maintenance.compute_table_stats(columns=["id", "region"]).ndv
         """
         loaded = self._newest()
@@ -248,7 +248,7 @@ class Maintenance:
             NoSuchSnapshotError: The snapshot does not exist.
             InvalidInputError: The table has no partitions.
 
-        Example:
+        Examples:
             >>> t.maintenance.compute_partition_stats().partition_statistics_file
         """
         loaded = self._newest()
@@ -300,7 +300,7 @@ class Maintenance:
             ValidationException: It is unclear what is an orphan, or `gc.enabled` is false.
             InvalidInputError: An argument is wrong.
 
-        Example:
+        Examples:
             >>> t.maintenance.remove_orphan_files(dry_run=True).orphan_file_locations
         """
         search = OrphanSearch(
@@ -328,7 +328,7 @@ class Maintenance:
         Raises:
             ValidationException: A compaction moved rows meanwhile to which the deletes apply.
 
-        Example:
+        Examples:
             >>> t.maintenance.convert_equality_deletes()
         """
         return self._rewrite_deletes(plan_conversion, branch, spark)
@@ -360,7 +360,7 @@ class Maintenance:
             InvalidOptionError: An option is unknown or wrong.
             ValidationException: Another commit removed a file.
 
-        Example:
+        Examples:
             >>> t.maintenance.rewrite_position_delete_files({"min-input-files": 2})
         """
         request = position_rewrite(options, where, branch, spark)
@@ -387,7 +387,7 @@ class Maintenance:
             branch: By default main.
             spark: The session whose tasks do the work; by default the active one.
 
-        Example:
+        Examples:
             >>> t.maintenance.rewrite_position_deletes()
         """
         if options or where is not None:
@@ -403,7 +403,7 @@ class Maintenance:
         Raises:
             ValidationException: An older data file came meanwhile to which one of them applies.
 
-        Example:
+        Examples:
             >>> t.maintenance.remove_dangling_deletes().removed_delete_files
         """
         loaded = self._newest()
@@ -441,7 +441,7 @@ class Maintenance:
             InvalidInputError: An argument or an option is wrong.
             CommitFailedException: Too many commits of `partial-progress` failed.
 
-        Example:
+        Examples:
             >>> t.maintenance.rewrite_data_files("sort", "zorder(id, amount)", "region = 'eu'")
         """
         loaded = self._newest()
@@ -481,7 +481,7 @@ class Maintenance:
             InvalidInputError: An argument is wrong.
             ValidationException: A path is outside `source_prefix`.
 
-        Example:
+        Examples:
             >>> moved = t.maintenance.rewrite_table_path(t.location(), "s3://lake/orders")
             >>> moved.file_list_location
         """
@@ -496,7 +496,7 @@ class Maintenance:
 
         Reads manifests, and lists the folder of a table with at most 50,000 data files.
 
-        Example:
+        Examples:
             >>> for item in t.maintenance.plan():
             ...     print(item.action, item.reason, item.gain)
         """
@@ -511,7 +511,7 @@ class Maintenance:
         Args:
             dry_run: Return the items of the plan, and do nothing.
 
-        Example:
+        Examples:
             >>> t.maintenance.run()
         """
         if flag(dry_run, "dry_run"):

@@ -55,7 +55,7 @@ class ManageSnapshots(CommitOnExit):
             max_snapshot_age_ms: Milliseconds after which its snapshots may expire.
             min_snapshots_to_keep: The number of its snapshots that are always kept.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().create_branch(None, "test", min_snapshots_to_keep=2).commit()
         """
         retention = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
@@ -76,7 +76,7 @@ class ManageSnapshots(CommitOnExit):
             tag_name: The new tag.
             max_ref_age_ms: Milliseconds after which the tag may expire.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().create_tag(None, "eoy", max_ref_age_ms=86_400_000).commit()
         """
         number = None if snapshot_id is None else check_int(snapshot_id, "snapshot_id")
@@ -100,7 +100,7 @@ class ManageSnapshots(CommitOnExit):
             max_snapshot_age_ms: Milliseconds after which its snapshots may expire.
             min_snapshots_to_keep: The number of its snapshots that are always kept.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().replace_branch(first_id, "audit").commit()
         """
         retention = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
@@ -117,7 +117,7 @@ class ManageSnapshots(CommitOnExit):
             tag_name: The tag.
             max_ref_age_ms: Milliseconds after which the tag may expire.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().replace_tag(first_id, "monday").commit()
         """
         retention = change.Retention(max_ref_age_ms)
@@ -130,7 +130,7 @@ class ManageSnapshots(CommitOnExit):
         Args:
             branch_name: The branch.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().remove_branch("audit").commit()
         """
         return self._then(change.RemoveRef(_BRANCH, _name(branch_name)))
@@ -141,7 +141,7 @@ class ManageSnapshots(CommitOnExit):
         Args:
             tag_name: The tag.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().remove_tag("monday").commit()
         """
         return self._then(change.RemoveRef(_TAG, _name(tag_name)))
@@ -153,7 +153,7 @@ class ManageSnapshots(CommitOnExit):
             old_name: The branch.
             new_name: The new name.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().rename_branch("audit", "checked").commit()
         """
         return self._then(change.RenameBranch(_name(old_name), _name(new_name)))
@@ -167,7 +167,7 @@ class ManageSnapshots(CommitOnExit):
             branch_name: The branch.
             to: The branch or tag whose snapshot it gets.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().fast_forward("audit", "main").commit()
         """
         return self._then(change.FastForward(_name(branch_name), _name(to)))
@@ -179,7 +179,7 @@ class ManageSnapshots(CommitOnExit):
             branch_name: The branch.
             min_snapshots_to_keep: At least 1.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().set_min_snapshots_to_keep("audit", 3).commit()
         """
         retention = change.Retention(
@@ -194,7 +194,7 @@ class ManageSnapshots(CommitOnExit):
             branch_name: The branch.
             max_snapshot_age_ms: Milliseconds.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().set_max_snapshot_age_ms("audit", 7 * 86_400_000).commit()
         """
         retention = change.Retention(
@@ -209,7 +209,7 @@ class ManageSnapshots(CommitOnExit):
             name: The branch or tag.
             max_ref_age_ms: Milliseconds.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().set_max_ref_age_ms("monday", 30 * 86_400_000).commit()
         """
         retention = change.Retention(check_int(max_ref_age_ms, "max_ref_age_ms"))
@@ -221,7 +221,7 @@ class ManageSnapshots(CommitOnExit):
         Args:
             snapshot_id: An ancestor of the current snapshot.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().rollback_to_snapshot(first_id).commit()
         """
         return self._then(change.RollbackToSnapshot(check_int(snapshot_id, "snapshot_id")))
@@ -232,7 +232,7 @@ class ManageSnapshots(CommitOnExit):
         Args:
             timestamp_ms: Milliseconds since 1970, or a datetime with a time zone.
 
-        Example:
+        Examples:
             >>> newest_ms = t.history()[-1].timestamp_ms
             >>> t.manage_snapshots().rollback_to_timestamp(newest_ms).commit()
         """
@@ -247,7 +247,7 @@ class ManageSnapshots(CommitOnExit):
             snapshot_id: The snapshot.
             ref_name: Or the branch or tag that has it.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().set_current_snapshot(ref_name="monday").commit()
         """
         if (snapshot_id is None) == (ref_name is None):
@@ -264,7 +264,7 @@ class ManageSnapshots(CommitOnExit):
         Args:
             snapshot_id: The snapshot with the change.
 
-        Example:
+        Examples:
             >>> t.append(rows, branch="audit")
             >>> staged = t.refs()["audit"].snapshot_id
             >>> t.manage_snapshots().cherrypick(staged).commit()
@@ -274,7 +274,7 @@ class ManageSnapshots(CommitOnExit):
     def commit(self) -> None:
         """Commit the changes at once. In a transaction they wait for its commit.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().create_tag(None, "eoy").remove_branch("audit").commit()
         """
         actions: list[Action] = []

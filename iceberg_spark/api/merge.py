@@ -67,7 +67,7 @@ class MergeBuilder:
             values: SQL expressions by column of the target.
             condition: A SQL predicate that must hold, too.
 
-        Example:
+        Examples:
             >>> merge = t.merge(rows, "t.id = s.id")
             >>> merge.when_matched_update({"amount": "s.amount + t.amount"}).execute()
         """
@@ -79,7 +79,7 @@ class MergeBuilder:
         Args:
             condition: A SQL predicate that must hold, too.
 
-        Example:
+        Examples:
             >>> t.merge(rows, "t.id = s.id").when_matched_update_all("s.amount > 0").execute()
         """
         return self._with(Kind.MATCHED, Does.UPDATE, condition)
@@ -90,7 +90,7 @@ class MergeBuilder:
         Args:
             condition: A SQL predicate that must hold, too.
 
-        Example:
+        Examples:
             >>> t.merge(rows, "t.id = s.id").when_matched_delete("s.amount < 0").execute()
         """
         return self._with(Kind.MATCHED, Does.DELETE, condition)
@@ -104,7 +104,7 @@ class MergeBuilder:
             values: SQL expressions by column of the target.
             condition: A SQL predicate that must hold, too.
 
-        Example:
+        Examples:
             >>> merge = t.merge(rows, "t.id = s.id")
             >>> merge.when_not_matched_insert({"id": "s.id", "region": "'eu'"}).execute()
         """
@@ -116,7 +116,7 @@ class MergeBuilder:
         Args:
             condition: A SQL predicate that must hold, too.
 
-        Example:
+        Examples:
             >>> t.merge(rows, "t.id = s.id").when_not_matched_insert_all().execute()
         """
         return self._with(Kind.NOT_MATCHED, Does.INSERT, condition)
@@ -130,7 +130,7 @@ class MergeBuilder:
             values: SQL expressions by column of the target.
             condition: A SQL predicate that must hold, too.
 
-        Example:
+        Examples:
             >>> merge = t.merge(rows, "t.id = s.id")
             >>> merge.when_not_matched_by_source_update({"amount": "0"}, "t.id > 100").execute()
         """
@@ -142,7 +142,7 @@ class MergeBuilder:
         Args:
             condition: A SQL predicate that must hold, too.
 
-        Example:
+        Examples:
             >>> merge = t.merge(rows, "t.id = s.id")
             >>> merge.when_not_matched_by_source_delete("t.region = 'eu'").execute()
         """
@@ -159,7 +159,7 @@ class MergeBuilder:
             ValidationException: It conflicts with another commit.
             InvalidInputError: Several source rows match a target row.
 
-        Example:
+        Examples:
             >>> merge = t.merge(rows, "t.id = s.id").when_matched_update_all()
             >>> merge.execute(max_attempts=3).updated
         """

@@ -18,7 +18,7 @@ def register(spark: SparkSession) -> None:
     Args:
         spark: The session, classic or Connect.
 
-    Example:
+    Examples:
         >>> ice.register(spark)
     """
     checked_session(spark)

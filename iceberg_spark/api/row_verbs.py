@@ -88,7 +88,7 @@ class RowVerbs:
         - `engine`: "native" or "arrow" forces one of the two writers.
         - `distribution_mode`: "none", "hash" or "range" overrides `write.distribution-mode`.
 
-        Example:
+        Examples:
             >>> t.append(rows)
             >>> t.append(rows, branch="audit", snapshot_properties={"job": "nightly"})
         """
@@ -139,7 +139,7 @@ class RowVerbs:
             ValidationException: Rows that match were committed meanwhile. Or, with
                 `allow_rewrite=False`, only some rows of a file match.
 
-        Example:
+        Examples:
             >>> t.overwrite(rows, "region = 'eu'")
         """
         with session_of(df):
@@ -190,7 +190,7 @@ class RowVerbs:
         Raises:
             ValidationException: Rows that the filter concerns were committed meanwhile.
 
-        Example:
+        Examples:
             >>> t.delete("region = 'eu' and id < 10").deleted
         """
         token = self._token(txn_app_id, txn_version, branch)
@@ -235,7 +235,7 @@ class RowVerbs:
             InvalidInputError: A value does not fit its column.
             ValidationException: Rows that the filter concerns were committed meanwhile.
 
-        Example:
+        Examples:
             >>> t.update({"amount": "amount * 2"}, where="region = 'eu'").updated
         """
         token = self._token(txn_app_id, txn_version, branch)
@@ -276,7 +276,7 @@ class RowVerbs:
           of the input.
         - `global_delete`: Delete in all partitions, for keys that do not decide the partition.
 
-        Example:
+        Examples:
             >>> t.upsert(rows, keys=["id", "region"]).added_records
         """
         token = self._token(txn_app_id, txn_version, branch)
@@ -330,7 +330,7 @@ class RowVerbs:
 
         Raises InvalidInputError for NULL keys and sequences, and for changes that share both.
 
-        Example:
+        Examples:
             >>> t.apply_changes(rows, ["id"], "ts", apply_as_deletes="amount < 0")
         """
         token = self._token(txn_app_id, txn_version, branch)
@@ -398,7 +398,7 @@ class RowVerbs:
             txn_app_id: The application of a batch that is written only once.
             txn_version: The number of the batch, which grows from batch to batch.
 
-        Example:
+        Examples:
             >>> merge = t.merge(rows, "t.id = s.id").when_matched_update_all()
             >>> merge.when_not_matched_insert_all().execute()
         """
@@ -454,7 +454,7 @@ class RowVerbs:
             txn_app_id: The application of a batch that is written only once.
             txn_version: The number of the batch, which grows from batch to batch.
 
-        Example:
+        Examples:
             >>> t.dynamic_partition_overwrite(rows)
         """
         token = self._token(txn_app_id, txn_version, branch)
@@ -490,7 +490,7 @@ class RowVerbs:
         Raises:
             InvalidInputError: A file does not fit, or the table already has it.
 
-        Example:
+        Examples:
             >>> t.add_files("/data/orders/part-0.parquet")
         """
         token = self._token(txn_app_id, txn_version, branch)

@@ -81,7 +81,7 @@ def partition_terms(state: BuilderState) -> tuple[str, ...]:
 
     Raises InvalidOptionError for anything that is not a name, and for buckets of several columns.
 
-    Example:
+    Examples:
         >>> partition_terms(BuilderState(partition_by=("day",), buckets=(4, ("id",))))
         ('day', 'bucket(4, id)')
     """

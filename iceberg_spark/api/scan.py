@@ -85,7 +85,7 @@ class TableScan(ScanRequest):
         Args:
             *fields: Names of columns, nested ones as "a.b".
 
-        Example:
+        Examples:
             >>> t.scan("id < 10").select("id", "region").to_arrow()
         """
         return replace(self, selected_fields=fields)
@@ -95,7 +95,7 @@ class TableScan(ScanRequest):
 
         The plan is a sequence of tasks. Its `.metrics` count what was skipped.
 
-        Example:
+        Examples:
             >>> t.scan("id < 10").plan_files().metrics.skipped_data_files
         """
         return self._planned(self._context())
@@ -108,7 +108,7 @@ class TableScan(ScanRequest):
     def explain(self) -> str:
         """Return a text that shows which files a read opens and skips, and which engine reads them.
 
-        Example:
+        Examples:
             >>> print(t.scan("id < 10").explain())
         """
         planned = plan(self.loaded.metadata, self.io, self._context())  # nobody reads it
@@ -120,7 +120,7 @@ class TableScan(ScanRequest):
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream of Arrow batches; memory holds a batch at a time.
 
-        Example:
+        Examples:
             >>> for batch in t.scan("id < 10").to_arrow_batch_reader():
             ...     print(batch.num_rows)
         """
@@ -134,7 +134,7 @@ class TableScan(ScanRequest):
     def to_arrow(self) -> pa.Table:
         """Return the rows as one Arrow table; all of them are held in memory.
 
-        Example:
+        Examples:
             >>> t.scan("id < 10", selected_fields=("id", "region")).to_arrow()
         """
         if self.limit is not None:
@@ -148,7 +148,7 @@ class TableScan(ScanRequest):
     def to_pandas(self) -> Any:
         """Return the rows as a `pandas.DataFrame`; all of them are held in memory.
 
-        Example:
+        Examples:
             >>> t.scan("id < 10").to_pandas()
         """
         return pandas_frame(self.to_arrow())
@@ -166,7 +166,7 @@ class TableScan(ScanRequest):
             InvalidInputError: There is no session.
             UnsupportedError: The engine cannot read the table; the message says why.
 
-        Example:
+        Examples:
             >>> t.scan("id < 10").to_df(spark).groupBy("region").count()
         """
         session = on_spark.needed_session(spark)
@@ -200,7 +200,7 @@ class TableScan(ScanRequest):
 
         Raises InvalidInputError, NoSuchSnapshotError.
 
-        Example:
+        Examples:
             >>> t.scan().changes("monday", identifier_columns=["id"]).to_arrow()
         """
         self._check_not_pinned()
@@ -237,7 +237,7 @@ class TableScan(ScanRequest):
 
         Without a filter and without delete files, the manifest list is enough.
 
-        Example:
+        Examples:
             >>> t.scan("region = 'eu'").count()
         """
         row_count = count_by_manifest_list(self.loaded.metadata, self.io, self._context())

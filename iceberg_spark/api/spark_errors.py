@@ -132,7 +132,7 @@ def spark_error(error: IcebergError) -> IcebergError:
 
     The condition is that of the class, or of the error of Spark's that it was raised from.
 
-    Example:
+    Examples:
         >>> error = spark_error(NoSuchTableError("No table cat.db.t"))
         >>> isinstance(error, AnalysisException), error.getCondition()
         (True, 'TABLE_OR_VIEW_NOT_FOUND')
@@ -159,7 +159,7 @@ def _instance(
 def _store_text(message: str) -> str:
     """Return a message with the condition that Spark gives values of a wrong type in an INSERT.
 
-    Example:
+    Examples:
         "... [INVALID_COLUMN_OR_FIELD_DATA_TYPE] Column or field `a of clause 1` is of type "STRING"
         while it's required to be "INT"" becomes
         "... [INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST] Cannot safely cast `a` "STRING" to

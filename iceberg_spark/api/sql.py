@@ -67,7 +67,7 @@ def sql(spark: SparkSession, query: str, args: Args = None, **frames: Any) -> Da
         NoSuchSnapshotError: A snapshot, branch or tag does not exist.
         IcebergError: The change fails, as it does with the methods of `Table`.
 
-    Example:
+    Examples:
         >>> ice.sql(spark, "SELECT count(*) FROM prod.shop.orders WHERE id < :id", {"id": 9})
     """
     return sql_with(spark, query, args, frames)
@@ -114,7 +114,7 @@ def explain(spark: SparkSession, query: str) -> str:
         spark: The session, classic or Connect.
         query: A query in SQL.
 
-    Example:
+    Examples:
         >>> print(ice.explain(spark, "SELECT * FROM prod.shop.orders WHERE id < 10"))
     """
     _check(spark, query)

@@ -80,7 +80,7 @@ class Table(RowVerbs):
     def schema(self) -> Schema:
         """Return the current schema.
 
-        Example:
+        Examples:
             >>> t.schema().column_names
         """
         return self.metadata.schema
@@ -88,7 +88,7 @@ class Table(RowVerbs):
     def spec(self) -> PartitionSpec:
         """Return the default partition spec.
 
-        Example:
+        Examples:
             >>> [field.name for field in t.spec().fields]
         """
         return self.metadata.spec
@@ -96,7 +96,7 @@ class Table(RowVerbs):
     def sort_order(self) -> SortOrder:
         """Return the default sort order.
 
-        Example:
+        Examples:
             >>> t.sort_order().fields
         """
         return self.metadata.sort_order
@@ -109,7 +109,7 @@ class Table(RowVerbs):
     def location(self) -> str:
         """Return the table's location.
 
-        Example:
+        Examples:
             >>> t.location()
         """
         return self.metadata.location
@@ -117,7 +117,7 @@ class Table(RowVerbs):
     def current_snapshot(self) -> Snapshot | None:
         """Return the newest snapshot of main, None for a table without one.
 
-        Example:
+        Examples:
             >>> t.current_snapshot().summary["total-records"]
         """
         return self.metadata.current_snapshot
@@ -125,7 +125,7 @@ class Table(RowVerbs):
     def snapshots(self) -> list[Snapshot]:
         """Return all snapshots, in the order they were added.
 
-        Example:
+        Examples:
             >>> [snapshot.snapshot_id for snapshot in t.snapshots()]
         """
         return Snapshots(self.metadata.snapshots.values())
@@ -133,7 +133,7 @@ class Table(RowVerbs):
     def refs(self) -> dict[str, SnapshotRef]:
         """Return branches and tags by name.
 
-        Example:
+        Examples:
             >>> t.refs()["monday"].snapshot_id
         """
         return References(self.metadata.refs)
@@ -141,7 +141,7 @@ class Table(RowVerbs):
     def history(self) -> list[SnapshotLogEntry]:
         """Return which snapshot became current when (ms since the epoch).
 
-        Example:
+        Examples:
             >>> [entry.snapshot_id for entry in t.history()]
         """
         return History(self.metadata.snapshot_log)
@@ -149,7 +149,7 @@ class Table(RowVerbs):
     def refresh(self) -> Table:
         """Load the newest version, and return the table itself.
 
-        Example:
+        Examples:
             >>> t.refresh().current_snapshot()
         """
         self._loaded = self._catalog.load(self.identifier)
@@ -183,7 +183,7 @@ class Table(RowVerbs):
         - `case_sensitive`, `time_zone`: How names match; the zone of literals without an offset.
         - `limit`, `engine`: The largest number of rows; "native" or "arrow" for `to_df`.
 
-        Example:
+        Examples:
             >>> t.scan("id < 10", ("id", "region"), tag="monday").to_arrow()
         """
         return TableScan(
@@ -244,7 +244,7 @@ class Table(RowVerbs):
             txn_version: The number of the batch, which grows from batch to batch.
             branch: The branch of the batch, main by default.
 
-        Example:
+        Examples:
             >>> with t.transaction() as tx:
             ...     tx.delete("id = 1")
             ...     tx.append(rows)
@@ -264,7 +264,7 @@ class Table(RowVerbs):
             engine: "native" or "arrow", as for `append`.
             distribution_mode: "none", "hash" or "range", as for `append`.
 
-        Example:
+        Examples:
             >>> print(t.explain_append())
         """
         return ShownText(deferred.write_plan(self.metadata, engine, distribution_mode))
@@ -272,7 +272,7 @@ class Table(RowVerbs):
     def update_properties(self) -> deferred.UpdateProperties:
         """Return a builder of property changes; `commit`, or the end of a with-block, commits them.
 
-        Example:
+        Examples:
             >>> t.update_properties().set({"write.format.default": "orc"}).remove("note").commit()
         """
         return deferred.UpdateProperties(self._each_alone())
@@ -280,7 +280,7 @@ class Table(RowVerbs):
     def manage_snapshots(self) -> deferred.ManageSnapshots:
         """Return a builder of changes of branches, tags and the current snapshot.
 
-        Example:
+        Examples:
             >>> t.manage_snapshots().create_tag(None, "eoy").commit()
         """
         return deferred.ManageSnapshots(self._land)
@@ -303,7 +303,7 @@ class Table(RowVerbs):
             CorruptFileError: A manifest is malformed.
             StorageError: The store failed.
 
-        Example:
+        Examples:
             >>> t.report().save("/data/orders.html")
         """
         advice = self.maintenance.plan()
@@ -322,7 +322,7 @@ class Table(RowVerbs):
             allow_incompatible_changes: Let columns become required, and required ones be added.
             case_sensitive: Whether names of columns are case-sensitive.
 
-        Example:
+        Examples:
             >>> with t.update_schema() as update:
             ...     update.add_column("note", "string").rename_column("amount", "price")
         """
@@ -334,7 +334,7 @@ class Table(RowVerbs):
         Args:
             case_sensitive: Whether names of columns are case-sensitive.
 
-        Example:
+        Examples:
             >>> t.update_spec().add_field("days(ts)").commit()
         """
         return self._each_alone().update_spec(case_sensitive)
@@ -347,7 +347,7 @@ class Table(RowVerbs):
         Args:
             case_sensitive: Whether names of columns are case-sensitive.
 
-        Example:
+        Examples:
             >>> t.update_sort_order().asc("ts").desc("id", null_order="nulls first").commit()
         """
         return self._each_alone().update_sort_order(case_sensitive)

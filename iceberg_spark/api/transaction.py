@@ -98,7 +98,7 @@ class TableTransaction(RowVerbs):
             ValidationException: Another commit conflicts. New files are removed.
             CommitStateUnknownException: The catalog did not answer. No file is removed.
 
-        Example:
+        Examples:
             >>> with t.transaction() as tx:
             ...     tx.append(rows)
             ...     tx.commit_transaction()
@@ -118,7 +118,7 @@ class TableTransaction(RowVerbs):
         Args:
             request: The merge as it was written.
 
-        Example:
+        Examples:
             >>> with t.transaction() as tx:
             ...     tx.merge(rows, "t.id = s.id").when_matched_delete().execute()
         """
@@ -143,7 +143,7 @@ class TableTransaction(RowVerbs):
         Raises:
             ValidationException: The table does not have a file to remove.
 
-        Example:
+        Examples:
             >>> task = t.scan("region = 'eu'").plan_files()[0]
             >>> file = ice.DataFile(
             ...     ice.DataFileContent.DATA, task.file_path, task.file_format, task.partition,
@@ -164,7 +164,7 @@ class TableTransaction(RowVerbs):
             updates: Values by name.
             removals: Names of properties to remove.
 
-        Example:
+        Examples:
             >>> with t.transaction() as tx:
             ...     tx.set_properties({"owner": "sales"}, removals=["note"])
         """
@@ -173,7 +173,7 @@ class TableTransaction(RowVerbs):
     def manage_snapshots(self) -> ManageSnapshots:
         """Return a builder of branches and tags; its `commit` adds the changes here.
 
-        Example:
+        Examples:
             >>> with t.transaction() as tx:
             ...     tx.append(rows)
             ...     tx.manage_snapshots().create_tag(None, "loaded").commit()
@@ -193,7 +193,7 @@ class TableTransaction(RowVerbs):
             allow_incompatible_changes: Let columns become required, and required ones be added.
             case_sensitive: Whether names of columns are case-sensitive.
 
-        Example:
+        Examples:
             >>> with t.transaction() as tx:
             ...     tx.update_schema().add_column("note", "string").commit()
         """
@@ -214,7 +214,7 @@ class TableTransaction(RowVerbs):
         Args:
             case_sensitive: Whether names of columns are case-sensitive.
 
-        Example:
+        Examples:
             >>> with t.transaction() as tx:
             ...     tx.update_spec().add_field("days(ts)").commit()
         """
@@ -230,7 +230,7 @@ class TableTransaction(RowVerbs):
         Args:
             case_sensitive: Whether names of columns are case-sensitive.
 
-        Example:
+        Examples:
             >>> with t.transaction() as tx:
             ...     tx.update_sort_order().asc("id").commit()
         """

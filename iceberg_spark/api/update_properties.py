@@ -40,7 +40,7 @@ class UpdateProperties(CommitOnExit):
             InvalidInputError: A property is to be removed as well, or its value is None.
             InvalidTypeError: `updates` is not a mapping.
 
-        Example:
+        Examples:
             >>> t.update_properties().set({"write.format.default": "orc"}, owner="sales").commit()
         """
         if updates is not None and not isinstance(updates, Mapping):
@@ -66,7 +66,7 @@ class UpdateProperties(CommitOnExit):
             InvalidInputError: A property is to be set as well.
             InvalidTypeError: A name is not text.
 
-        Example:
+        Examples:
             >>> t.update_properties().remove("owner", "note").commit()
         """
         for key in keys:
@@ -84,7 +84,7 @@ class UpdateProperties(CommitOnExit):
     def commit(self) -> None:
         """Commit the changes at once.
 
-        Example:
+        Examples:
             >>> t.update_properties().set(owner="sales").commit()
         """
         self._done = True

@@ -61,7 +61,7 @@ class UpdateSchema(CommitOnExit):
         Args:
             case_sensitive: Whether names are case-sensitive.
 
-        Example:
+        Examples:
             >>> t.update_schema().case_sensitive(False).delete_column("AMOUNT").commit()
         """
         self._update.case_sensitive = case_sensitive
@@ -86,7 +86,7 @@ class UpdateSchema(CommitOnExit):
             default_value: From format version 3 on: the value of existing rows, and of new rows
                 without one. Those of structs and maps are dicts.
 
-        Example:
+        Examples:
             >>> t.update_schema().add_column("note", "string", doc="free text").commit()
         """
         full = _name(path)
@@ -105,7 +105,7 @@ class UpdateSchema(CommitOnExit):
         Args:
             path: The column: "a.b", or a tuple of names.
 
-        Example:
+        Examples:
             >>> t.update_schema().delete_column("amount").commit()
         """
         self._update.delete_column(_name(path))
@@ -118,7 +118,7 @@ class UpdateSchema(CommitOnExit):
             path: The column: "a.b", or a tuple of names.
             new_name: The new name alone, without the names of its parents.
 
-        Example:
+        Examples:
             >>> t.update_schema().rename_column("amount", "price").commit()
         """
         self._update.rename_column(_name(path), new_name)
@@ -142,7 +142,7 @@ class UpdateSchema(CommitOnExit):
             doc: The new comment.
             required: False lets the column hold NULLs; True needs `allow_incompatible_changes`.
 
-        Example:
+        Examples:
             >>> t.update_schema().update_column("amount", doc="in euros").commit()
         """
         name = _name(path)
@@ -161,7 +161,7 @@ class UpdateSchema(CommitOnExit):
         Args:
             path: The column: "a.b", or a tuple of names.
 
-        Example:
+        Examples:
             >>> t.update_schema().make_column_optional("id").commit()
         """
         self._update.make_optional(_name(path))
@@ -175,7 +175,7 @@ class UpdateSchema(CommitOnExit):
             default_value: The value, None for no default. That of a struct is {} or None: set those
                 of its fields by their paths.
 
-        Example:
+        Examples:
             >>> t.update_properties().set({"format-version": "3"}).commit()
             >>> t.update_schema().set_default_value("amount", 0.0).commit()
         """
@@ -190,7 +190,7 @@ class UpdateSchema(CommitOnExit):
         Args:
             path: The column: "a.b", or a tuple of names.
 
-        Example:
+        Examples:
             >>> t.update_schema().move_first("ts").commit()
         """
         self._update.move_first(_name(path))
@@ -203,7 +203,7 @@ class UpdateSchema(CommitOnExit):
             path: The column: "a.b", or a tuple of names.
             before_path: The column that follows.
 
-        Example:
+        Examples:
             >>> t.update_schema().move_before("ts", "amount").commit()
         """
         self._update.move_before(_name(path), _name(before_path))
@@ -216,7 +216,7 @@ class UpdateSchema(CommitOnExit):
             path: The column: "a.b", or a tuple of names.
             after_path: The column in front.
 
-        Example:
+        Examples:
             >>> t.update_schema().move_after("ts", "id").commit()
         """
         self._update.move_after(_name(path), _name(after_path))
@@ -228,7 +228,7 @@ class UpdateSchema(CommitOnExit):
         Args:
             *fields: Their names after the update; none for no identifier.
 
-        Example:
+        Examples:
             >>> update = t.update_schema(allow_incompatible_changes=True)
             >>> update.update_column("id", required=True).set_identifier_fields("id").commit()
         """
@@ -241,7 +241,7 @@ class UpdateSchema(CommitOnExit):
         Args:
             new_schema: DDL text, or a PySpark, Arrow or Iceberg schema.
 
-        Example:
+        Examples:
             >>> t.update_schema().union_by_name("id bigint, note string").commit()
         """
         theirs = as_schema(new_schema, format_version=self._update.format_version)
@@ -256,7 +256,7 @@ class UpdateSchema(CommitOnExit):
             CommitFailedException: Other commits came first, too often.
             ValidationException: Another commit changed the schema since the table was loaded.
 
-        Example:
+        Examples:
             >>> t.update_schema().add_column("note", "string").commit()
         """
         self._done = True

@@ -54,7 +54,7 @@ class UpdateSortOrder(CommitOnExit):
             transform: The transform, if `column` has none ("bucket[16]").
             null_order: "nulls first" (default) or "nulls last".
 
-        Example:
+        Examples:
             >>> t.update_sort_order().asc("days(ts)", null_order="nulls last").commit()
         """
         return self._sort_by(column, transform, SortDirection.ASC, null_order)
@@ -72,7 +72,7 @@ class UpdateSortOrder(CommitOnExit):
             transform: The transform, if `column` has none ("bucket[16]").
             null_order: "nulls first" or "nulls last" (default).
 
-        Example:
+        Examples:
             >>> t.update_sort_order().desc("ts").commit()
         """
         return self._sort_by(column, transform, SortDirection.DESC, null_order)
@@ -83,7 +83,7 @@ class UpdateSortOrder(CommitOnExit):
         Args:
             field: Text such as "bucket(16, id) desc nulls first".
 
-        Example:
+        Examples:
             >>> t.update_sort_order().add_field("bucket(16, id) desc nulls first").commit()
         """
         self._take(parse_sort_field(field, self._metadata.schema, self._case_sensitive))
@@ -92,7 +92,7 @@ class UpdateSortOrder(CommitOnExit):
     def commit(self) -> None:
         """Commit the order. If the table has it as its default already, nothing is committed.
 
-        Example:
+        Examples:
             >>> t.update_sort_order().asc("id").commit()
         """
         self._done = True

@@ -50,7 +50,7 @@ class UpdateSpec(CommitOnExit):
             field: "region", "days(ts)", "bucket(16, id)", "truncate(4, s) as t".
             name: Its name; by default one like `ts_day`, `id_bucket_16`, `s_trunc_4`.
 
-        Example:
+        Examples:
             >>> t.update_spec().add_field("days(ts)", name="day").commit()
         """
         source_id, transform, default_name = self._term(field)
@@ -65,7 +65,7 @@ class UpdateSpec(CommitOnExit):
         Args:
             field: The name of the field, or its term ("days(ts)").
 
-        Example:
+        Examples:
             >>> t.update_spec().remove_field("region").commit()
         """
         if "(" in field and not any(part.name == field for part in self._update.spec.fields):
@@ -82,7 +82,7 @@ class UpdateSpec(CommitOnExit):
             name: The name of the field.
             new_name: The new name.
 
-        Example:
+        Examples:
             >>> t.update_spec().rename_field("region", "area").commit()
         """
         self._update.rename_field(name, new_name)
@@ -94,7 +94,7 @@ class UpdateSpec(CommitOnExit):
         Args:
             names: All names after the update.
 
-        Example:
+        Examples:
             >>> t.update_spec().add_field("days(ts)").reorder(["ts_day", "region"]).commit()
         """
         self._update.reorder(names)
@@ -103,7 +103,7 @@ class UpdateSpec(CommitOnExit):
     def add_non_default_spec(self) -> UpdateSpec:
         """Only add the spec. The table's default spec stays.
 
-        Example:
+        Examples:
             >>> t.update_spec().add_field("days(ts)").add_non_default_spec().commit()
         """
         self._default = False
@@ -117,7 +117,7 @@ class UpdateSpec(CommitOnExit):
             CommitFailedException: Other commits came first, too often.
             ValidationException: Another commit changed the partitioning since the table was loaded.
 
-        Example:
+        Examples:
             >>> t.update_spec().add_field("days(ts)").commit()
         """
         self._done = True

@@ -48,7 +48,7 @@ class View:
     def name(self) -> Name:
         """Return the view's name, as a tuple.
 
-        Example:
+        Examples:
             >>> view.name()
         """
         return tuple(self._identifier.split("."))
@@ -56,7 +56,7 @@ class View:
     def schema(self) -> Schema:
         """Return the view's columns.
 
-        Example:
+        Examples:
             >>> view.schema().column_names
         """
         return self.metadata.schema
@@ -67,7 +67,7 @@ class View:
         Args:
             dialect: A name such as "spark" or "trino".
 
-        Example:
+        Examples:
             >>> view.sql_for("spark")
         """
         return self.metadata.current_version.sql_for(dialect)
@@ -75,7 +75,7 @@ class View:
     def current_version(self) -> ViewVersion:
         """Return the view's current definition.
 
-        Example:
+        Examples:
             >>> view.current_version().version_id
         """
         return self.metadata.current_version
@@ -88,7 +88,7 @@ class View:
     def history(self) -> list[ViewHistoryEntry]:
         """Return which version became current when.
 
-        Example:
+        Examples:
             >>> [entry.version_id for entry in view.history()]
         """
         return list(self.metadata.version_log)
@@ -101,7 +101,7 @@ class View:
     def location(self) -> str:
         """Return the location of the view's metadata.
 
-        Example:
+        Examples:
             >>> view.location()
         """
         return self.metadata.location

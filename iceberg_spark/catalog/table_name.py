@@ -116,7 +116,7 @@ def has_two_parts(identifier: str) -> bool:
 def missing_table(catalog: Catalog, identifier: str, error: Exception) -> NoSuchTableError:
     """Return the error for a table, from the error of loading it.
 
-    Example:
+    Examples:
         >>> missing_table(catalog, "db.ordrs", error)
         NoSuchTableError("No table db.ordrs in catalog 'prod'; did you mean 'orders'?")
     """

@@ -51,7 +51,7 @@ def doctor(spark: Any = None) -> Report:
     Raises:
         InvalidTypeError: `spark` is not a session.
 
-    Example:
+    Examples:
         >>> print(ice.doctor(spark))
     """
     has_pyspark = is_installed()

@@ -67,7 +67,7 @@ def parse_moment(text: str | None) -> datetime | None:
     Raises:
         InvalidInputError: The text is neither.
 
-    Example:
+    Examples:
         >>> parse_moment("2026-01-31T00:00:00Z")
         datetime.datetime(2026, 1, 31, 0, 0, tzinfo=datetime.timezone.utc)
     """

@@ -140,7 +140,7 @@ def parse_properties(texts: list[str]) -> dict[str, str]:
     Raises:
         InvalidInputError: A text has no `=`.
 
-    Example:
+    Examples:
         >>> parse_properties(["format-version=3"])
         {'format-version': '3'}
     """

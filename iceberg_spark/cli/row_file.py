@@ -114,7 +114,7 @@ _DIGITS = {"us": 6, "ns": 9}
 def json_values(column: pa.Array) -> list[Any]:
     """Return the values of a column as `json.dumps` takes them; a null is None.
 
-    Example:
+    Examples:
         >>> json_values(pa.array([1.5, float("nan"), None]))
         [1.5, 'NaN', None]
     """

@@ -46,7 +46,7 @@ _TRACEBACK = "ICEBERG_SPARK_TRACEBACK"
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status.
 
-    Example:
+    Examples:
         >>> run(["count", "prod.db.events", "--filter", "id > 10"])
         42
         0

@@ -81,27 +81,61 @@ class Column:
         return Predicate(Comparison(op, Reference(self.name), value))
 
     def between(self, low: Any, high: Any) -> Predicate:
-        """Match values from low to high, both included."""
+        """Match values from `low` to `high`, both included.
+
+        Args:
+            low: The smallest value.
+            high: The largest value.
+
+        Examples:
+            >>> t.scan(ice.col("id").between(1, 5)).count()
+        """
         return self._compare(Op.GE, low) & self._compare(Op.LE, high)
 
     def is_in(self, values: Iterable[Any]) -> Predicate:
-        """Match values equal to one of these."""
+        """Match values that are in a list.
+
+        Args:
+            values: The values.
+
+        Examples:
+            >>> t.scan(ice.col("region").is_in(["eu", "us"])).count()
+        """
         return Predicate(In(Reference(self.name), tuple(values)))
 
     def is_null(self) -> Predicate:
-        """Match null."""
+        """Match NULL.
+
+        Examples:
+            >>> t.scan(ice.col("amount").is_null()).count()
+        """
         return Predicate(IsNull(Reference(self.name)))
 
     def is_not_null(self) -> Predicate:
-        """Match everything but null."""
+        """Match everything but NULL.
+
+        Examples:
+            >>> t.scan(ice.col("amount").is_not_null()).count()
+        """
         return Predicate(IsNull(Reference(self.name), negated=True))
 
     def is_nan(self) -> Predicate:
-        """Match NaN."""
+        """Match NaN.
+
+        Examples:
+            >>> t.scan(~ice.col("amount").is_nan()).count()
+        """
         return Predicate(IsNaN(Reference(self.name)))
 
     def starts_with(self, prefix: str) -> Predicate:
-        """Match text with a prefix."""
+        """Match text with a prefix.
+
+        Args:
+            prefix: The beginning of the text.
+
+        Examples:
+            >>> t.scan(ice.col("region").starts_with("e")).count()
+        """
         return Predicate(StartsWith(Reference(self.name), prefix))
 
 
@@ -111,7 +145,7 @@ def col(name: str) -> Column:
     Args:
         name: The full name: "a.b" is a field of the struct a.
 
-    Example:
+    Examples:
         >>> (ice.col("id") >= 10) & ice.col("region").is_in(["eu", "us"])
     """
     return Column(name)

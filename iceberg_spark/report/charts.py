@@ -188,7 +188,7 @@ def masked_chart(facts: DeleteDebt) -> str:
 def bytes_text(size: float) -> str:
     """Return a size in a unit that keeps it short.
 
-    Example:
+    Examples:
         >>> bytes_text(3 * 1024 * 1024)
         '3 MB'
     """

@@ -44,7 +44,7 @@ class TableReport:
         Raises:
             OSError: The file cannot be written.
 
-        Example:
+        Examples:
             >>> t.report().save("/data/orders.html")
         """
         Path(path).write_text(self.html, encoding="utf-8")

@@ -137,7 +137,7 @@ class Schema:
     def as_struct(self) -> StructType:
         """Return the top-level fields as a struct type.
 
-        Example:
+        Examples:
             >>> t.schema().as_struct()
         """
         return StructType(*self.fields)
@@ -148,7 +148,7 @@ class Schema:
         Args:
             field_id: The id of a field.
 
-        Example:
+        Examples:
             >>> t.schema().get(1)
         """
         return self._by_id.get(field_id)
@@ -163,7 +163,7 @@ class Schema:
         Raises:
             InvalidSchemaError: There is no such column; the message names the columns.
 
-        Example:
+        Examples:
             >>> t.schema().find_field("amount").field_id
         """
         field_id = (
@@ -187,7 +187,7 @@ class Schema:
             case_sensitive: Whether names are case-sensitive.
             as_spelled: Backquotes are part of the name.
 
-        Example:
+        Examples:
             >>> t.schema().find_id("amount")
         """
         look = self._lookup_name if as_spelled else self._lookup
@@ -226,7 +226,7 @@ class Schema:
             name_or_id: The full name ("a.b") or the id.
             case_sensitive: Whether names are case-sensitive.
 
-        Example:
+        Examples:
             >>> t.schema().find_type("amount")
         """
         return self.find_field(name_or_id, case_sensitive).field_type
@@ -237,7 +237,7 @@ class Schema:
         Args:
             field_id: The id of a field.
 
-        Example:
+        Examples:
             >>> t.schema().find_column_name(1)
         """
         return self._name_of.get(field_id)
@@ -248,7 +248,7 @@ class Schema:
         Args:
             field_id: The id of a field.
 
-        Example:
+        Examples:
             >>> t.schema().parent_id(1)
         """
         return self._parent_of.get(field_id)
@@ -259,7 +259,7 @@ class Schema:
         Args:
             field_id: The id of a field.
 
-        Example:
+        Examples:
             >>> t.schema().path_ids(1)
         """
         path = [field_id]

@@ -66,7 +66,7 @@ MERGE_NON_DETERMINISTIC = ErrorCondition("UNSUPPORTED_MERGE_CONDITION.NON_DETERM
 def with_condition(error: E, condition: ErrorCondition) -> E:
     """Return an error for which an enabled session reports a condition.
 
-    Example:
+    Examples:
         >>> from iceberg_spark.errors import InvalidSchemaError
         >>> error = with_condition(InvalidSchemaError("Two columns 'a'"), COLUMN_ALREADY_EXISTS)
         >>> condition_of(error).sql_state

@@ -1,5 +1,7 @@
 """The reference describes each argument of a public method, and its examples run."""
 
+import inspect
+
 import pytest
 
 from tests.docstrings import (
@@ -15,6 +17,12 @@ EXAMPLES = {name: text for name, text in examples().items() if not needs_spark(n
 
 def test_each_public_method_has_an_example() -> None:
     assert described_methods().keys() - examples().keys() == set()
+
+
+def test_examples_are_a_section_that_the_pages_render_as_code() -> None:
+    """Under `Example:` the site shows the three signs before a line as quotations."""
+    texts = {name: inspect.getdoc(method) or "" for name, method in described_methods().items()}
+    assert [name for name, text in texts.items() if "\nExamples:\n    >>> " not in text] == []
 
 
 def test_each_argument_of_a_public_method_is_described() -> None:

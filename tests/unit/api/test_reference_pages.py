@@ -3,6 +3,7 @@
 import re
 
 import iceberg_spark as ice
+from scripts.site_pages import ported_names
 from tests.documentation import ROOT
 
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
@@ -21,6 +22,12 @@ def test_the_reference_describes_every_public_name():
 def test_the_reference_shows_inherited_methods():
     """`append`, `merge` and eight more are methods of a base class of `Table`."""
     assert "inherited_members: true" in CONFIGURATION
+
+
+def test_names_of_ports_in_signatures_are_links_to_what_they_stand_for():
+    names = dict(ported_names())
+    assert names["iceberg_spark.api.deferred_table.Inspect"] == "iceberg_spark.api.inspect.Inspect"
+    assert all(name.startswith("iceberg_spark.") for name in names.values())
 
 
 def test_every_page_is_in_the_navigation():
