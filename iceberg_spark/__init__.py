@@ -20,14 +20,14 @@ _installed = LazyModule("importlib.metadata")  # it takes more time than all els
 
 _HOME = {
     "api.catalog": ("TableCatalog", "load_catalog", "transaction"),
-    "api.enable": ("disable", "enable"),
+    "pyspark_hooks.enable": ("disable", "enable"),
     "api.envelopes": ("cdc",),
     "api.load": ("create_table", "load_table"),
-    "api.magic": ("load_ipython_extension", "unload_ipython_extension"),  # for %load_ext
+    "statements.magic": ("load_ipython_extension", "unload_ipython_extension"),  # for %load_ext
     "api.register": ("register",),
     "api.import_table": ("migrate", "snapshot"),
     "api.scan": ("TableScan",),
-    "api.sql": ("explain", "sql"),
+    "statements.sql": ("explain", "sql"),
     "api.table": ("Table",),
     "api.catalog_transaction": ("CatalogTransaction",),
     "api.transaction": ("TableTransaction",),

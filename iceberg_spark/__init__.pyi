@@ -2,8 +2,6 @@ from iceberg_spark.api.catalog import TableCatalog as TableCatalog
 from iceberg_spark.api.catalog import load_catalog as load_catalog
 from iceberg_spark.api.catalog import transaction as transaction
 from iceberg_spark.api.catalog_transaction import CatalogTransaction as CatalogTransaction
-from iceberg_spark.api.enable import disable as disable
-from iceberg_spark.api.enable import enable as enable
 from iceberg_spark.api.envelopes import cdc as cdc
 from iceberg_spark.api.import_table import migrate as migrate
 from iceberg_spark.api.import_table import snapshot as snapshot
@@ -11,13 +9,13 @@ from iceberg_spark.api.load import create_table as create_table
 from iceberg_spark.api.load import load_table as load_table
 from iceberg_spark.api.register import register as register
 from iceberg_spark.api.scan import TableScan as TableScan
-from iceberg_spark.api.sql import explain as explain
-from iceberg_spark.api.sql import sql as sql
 from iceberg_spark.api.table import Table as Table
 from iceberg_spark.api.transaction import TableTransaction as TableTransaction
 from iceberg_spark.api.view import View as View
 from iceberg_spark.checkup.examine import doctor as doctor
 from iceberg_spark.expr.build import col as col
+from iceberg_spark.pyspark_hooks.enable import disable as disable
+from iceberg_spark.pyspark_hooks.enable import enable as enable
 from iceberg_spark.spec.data_file import DataFile as DataFile
 from iceberg_spark.spec.data_file import DataFileContent as DataFileContent
 from iceberg_spark.spec.data_file import FileFormat as FileFormat
@@ -46,5 +44,7 @@ from iceberg_spark.spec.types import TimestampType as TimestampType
 from iceberg_spark.spec.types import TimestamptzType as TimestamptzType
 from iceberg_spark.spec.types import TimeType as TimeType
 from iceberg_spark.spec.types import UUIDType as UUIDType
+from iceberg_spark.statements.sql import explain as explain
+from iceberg_spark.statements.sql import sql as sql
 
 __version__: str

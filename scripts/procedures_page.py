@@ -7,8 +7,8 @@ python -m scripts.procedures_page --write   # write it into docs/procedures.md
 import sys
 from pathlib import Path
 
-from iceberg_spark.api.statements.procedure import Procedure
-from iceberg_spark.api.statements.procedures import PROCEDURES, PURPOSES
+from iceberg_spark.statements.procedure import Procedure
+from iceberg_spark.statements.procedures import PROCEDURES, PURPOSES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "procedures.md"
 BEGIN = "<!-- begin: make settings -->"

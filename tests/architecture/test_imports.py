@@ -17,30 +17,8 @@ from tests.architecture.source import (
     names_used,
 )
 
-ON_SPARK = {
-    f"iceberg_spark.api.{name}"
-    for name in (
-        "enable",
-        "builder_hook",
-        "reader_hook",
-        "register",
-        "save_batches",
-        "save_frame",
-        "spark_errors",
-        "sql",
-        "catalog_changes",
-        "catalog_hook",
-        "frame_hook",
-        "frame_merge",
-        "frame_writer",
-        "magic",
-        "magic_completion",
-        "sql_hook",
-        "stream_reader_hook",
-        "stream_writer_hook",
-        "writer_hook",
-    )
-}
+ON_SPARK = {"pyspark_hooks", "spark", "statements"}
+"""Rooms that import PySpark; below them nothing does."""
 """What of the API is about sessions and frames alone; `iceberg_spark` loads it when asked."""
 
 ALL = files(*PACKAGES)
@@ -128,10 +106,9 @@ def test_every_module_beside_the_package_can_be_imported():
 
 def needs_pyspark(module: str) -> bool:
     # These are loaded where PySpark is there.
-    examined = module in ("iceberg_spark.checkup.session", "iceberg_spark.cli.spark_sql")
-    if module.split(".")[1:3] == ["api", "statements"]:
-        return True
-    return examined or module in ON_SPARK or module.split(".")[1:2] == ["spark"]
+    examined = {"api.register", "checkup.session", "cli.spark_sql"}
+    room, _, _ = module.removeprefix("iceberg_spark.").partition(".")
+    return room in ON_SPARK or module.removeprefix("iceberg_spark.") in examined
 
 
 def test_a_package_inside_holds_a_docstring_only():

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.api.frame_writer import FrameWriter, insert_into, save_as_table
+from iceberg_spark.pyspark_hooks.frame_writer import FrameWriter, insert_into, save_as_table
 from iceberg_spark.spark.adapt.builder_state import BuilderState
 from tests.oracle.by_turns import ByTurns
 from tests.oracle.test_statements import content, place, refused

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.api.statements.procedures import PROCEDURES
+from iceberg_spark.statements.procedures import PROCEDURES
 from tests.oracle.by_turns import ByTurns
 from tests.oracle.test_statements import refused
 

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.api.frame_writer import FrameWriter
+from iceberg_spark.pyspark_hooks.frame_writer import FrameWriter
 from tests.oracle.by_turns import ByTurns
 from tests.oracle.test_statements import refused
 

@@ -12,10 +12,10 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 import iceberg_spark as ice
-from iceberg_spark.api.magic import ShownRows
-from iceberg_spark.api.magic_completion import names_for
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.sql.statements.cursor import split_statements
+from iceberg_spark.statements.magic import ShownRows
+from iceberg_spark.statements.magic_completion import names_for
 
 
 class Shell:

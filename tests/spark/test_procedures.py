@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.api.statements.procedures import PROCEDURES
 from iceberg_spark.errors import (
     InvalidInputError,
     InvalidOptionError,
@@ -19,6 +18,7 @@ from iceberg_spark.errors import (
     UnsupportedError,
     ValidationException,
 )
+from iceberg_spark.statements.procedures import PROCEDURES
 from tests.spark.settings import settings
 
 Call = Callable[[str], list[tuple[Any, ...]]]

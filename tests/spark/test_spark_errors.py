@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark import errors
-from iceberg_spark.api.spark_errors import spark_error
+from iceberg_spark.pyspark_hooks.spark_errors import spark_error
 from tests.spark.settings import settings
 
 

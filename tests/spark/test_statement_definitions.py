@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.api.statements import definitions
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, TableAlreadyExistsError
 from iceberg_spark.spec import apply_updates
+from iceberg_spark.statements import definitions
 
 
 def rows(frame: Any) -> list[tuple[Any, ...]]:

@@ -12,7 +12,6 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 import iceberg_spark as ice
-from iceberg_spark.api.statements.in_catalogs import matching
 from iceberg_spark.errors import (
     InvalidInputError,
     InvalidSchemaError,
@@ -21,6 +20,7 @@ from iceberg_spark.errors import (
     UnsupportedError,
 )
 from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.statements.in_catalogs import matching
 
 
 def rows(frame: Any) -> list[tuple[Any, ...]]:

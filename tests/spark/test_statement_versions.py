@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.api.statements import merge_rows, row_changes
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError, ValidationException
+from iceberg_spark.statements import merge_rows, row_changes
 
 CHANGES = {
     "merge": """MERGE INTO st.d.t t USING (SELECT id, v + 1 AS v FROM st.d.t) s ON t.id = s.id

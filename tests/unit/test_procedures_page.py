@@ -1,6 +1,6 @@
 """The page about procedures has the parameters and columns of the code."""
 
-from iceberg_spark.api.statements.procedures import PROCEDURES
+from iceberg_spark.statements.procedures import PROCEDURES
 from scripts.procedures_page import PAGE, PURPOSES, insert_report
 
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from iceberg_spark.api.statements.matched_columns import (
-    rows_with_defaults,
-    selected_with_defaults,
-    value_or_default,
-)
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK
 from iceberg_spark.spark.row_level.conditions import without_subqueries
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IntegerType, NestedField, StringType
+from iceberg_spark.statements.matched_columns import (
+    rows_with_defaults,
+    selected_with_defaults,
+    value_or_default,
+)
 
 SCHEMA = Schema(
     NestedField(1, "a", IntegerType(), write_default=5), NestedField(2, "b", StringType())

@@ -1,1 +1,0 @@
-"""Statements of SQL carried out by the table API: `iceberg_spark.sql(spark, text)`."""

@@ -1,0 +1,219 @@
+"""PySpark's `DataStreamWriter` of an enabled session: our format is written the native way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from iceberg_spark.catalog.registry import with_settings
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.pyspark_hooks.builder_hook import BuilderHook
+from iceberg_spark.pyspark_hooks.save_batches import BatchSaver
+from iceberg_spark.pyspark_hooks.save_frame import partition_terms, with_partitioning
+from iceberg_spark.save.commit_save import create_if_missing
+from iceberg_spark.save.write_options import WriteOptions, written_stream_options
+from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
+from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.option_defaults import session_write_defaults
+from iceberg_spark.spark.session.send_catalog import catalog_to_send
+from iceberg_spark.spark.session.session_catalogs import session_catalog
+from iceberg_spark.spark.sql.enabled_sessions import enabled_as
+from iceberg_spark.spark.sql.parsed_query import given_parts
+from iceberg_spark.spec.snapshot import MAIN_BRANCH
+from iceberg_spark.statements.target import names_table, target
+
+_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
+
+
+class StreamWriterHook(BuilderHook):
+    """Records calls and passes them on; `start` and `toTable` write to Iceberg tables themselves.
+
+    Over Connect the data source's own sink writes, since its batches are not in this process.
+    """
+
+    _frame: DataFrame
+    _sent_branch: bool
+
+    def begin(self, frame: DataFrame) -> None:
+        """Start recording; called once, when the frame creates the writer."""
+        self._builder_state = BuilderState()
+        self._frame = frame
+        self._sent_branch = False
+
+    def outputMode(self, outputMode: str) -> Self:  # noqa: N802, N803 - PySpark's names
+        """Note the output mode."""
+        self._builder_state.mode = outputMode
+        self._own.outputMode(outputMode)
+        return self
+
+    def partitionBy(self, *cols: Any) -> Self:  # noqa: N802 - PySpark's name
+        """Note the columns to partition a new table by."""
+        self._record_partitioning(cols)
+        return self
+
+    def clusterBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
+        """Leave Spark's clustering to Spark."""
+        self._builder_state.other = True
+        self._own.clusterBy(*arguments)
+        return self
+
+    def foreach(self, f: Any) -> Self:
+        """Leave a sink of the user's own to Spark."""
+        self._builder_state.other = True
+        self._own.foreach(f)
+        return self
+
+    def foreachBatch(self, func: Any) -> Self:  # noqa: N802 - PySpark's name
+        """Leave a sink of the user's own to Spark, in a session that is enabled as this one is.
+
+        Over Connect it runs in a process of the server's, whose session enables itself.
+        """
+        self._builder_state.other = True
+        session = self._frame.sparkSession
+        is_plain = is_connect(session) or not callable(func)
+        self._own.foreachBatch(func if is_plain else partial(_in_batch, session, func))
+        return self
+
+    def start(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        outputMode: str | None = None,  # noqa: N803 - PySpark's name
+        partitionBy: Any = None,  # noqa: N803 - PySpark's name
+        queryName: str | None = None,  # noqa: N803 - PySpark's name
+        **options: Any,
+    ) -> StreamingQuery:
+        """Start writing to an Iceberg table; PySpark writes everything else."""
+        self._take(format, outputMode, partitionBy, queryName, options)
+        table = self._builder_state.location(path)
+        if table is None or not self._builder_state.is_ours(self._frame.sparkSession):
+            self._partition()
+            return self._started(path)
+        return self._start(table)
+
+    def toTable(  # noqa: N802 - PySpark's name
+        self,
+        tableName: str,  # noqa: N803 - PySpark's name
+        format: str | None = None,
+        outputMode: str | None = None,  # noqa: N803 - PySpark's name
+        partitionBy: Any = None,  # noqa: N803 - PySpark's name
+        queryName: str | None = None,  # noqa: N803 - PySpark's name
+        **options: Any,
+    ) -> StreamingQuery:
+        """Start writing to a table of an Iceberg catalog, or to one of its branches.
+
+        A new table is created before the first batch, as in Spark. PySpark writes to other tables.
+        Raises UnsupportedError for tags and metadata tables.
+        """
+        self._take(format, outputMode, partitionBy, queryName, options)
+        session = self._frame.sparkSession
+        name = given_parts(session, tableName, new=True)
+        ours = (self._builder_state.source or FORMAT_NAME).lower() in (FORMAT_NAME, "iceberg")
+        if ours and not self._builder_state.other and names_table(session, name):
+            destination = target(session, name)
+            branch = destination.branch
+            named = None if branch is None else self._builder_state.with_branch(branch)
+            return self._start(destination.path, named, creates=True)
+        self._partition()
+        query: StreamingQuery = self._own.toTable(tableName)
+        return query
+
+    def _take(
+        self,
+        source: str | None,
+        mode: str | None,
+        partition_by: Any,
+        name: str | None,
+        options: dict[str, Any],
+    ) -> None:
+        self.options(**options)
+        if mode is not None:
+            self.outputMode(mode)
+        if partition_by is not None:
+            self.partitionBy(partition_by)
+        if source is not None:
+            self.format(source)
+        if name is not None:
+            self._own.queryName(name)
+
+    def _partition(self) -> None:
+        if self._builder_state.partition_by:
+            self._own.partitionBy(*self._builder_state.partition_by)
+
+    def _start(
+        self, table: str, named: Mapping[str, str] | None = None, *, creates: bool = False
+    ) -> StreamingQuery:
+        session = self._frame.sparkSession
+        stated_options = {**self._builder_state.options, **(named or {}), "path": table}
+        all_options = with_partitioning(stated_options, partition_terms(self._builder_state))
+        connect = is_connect(session)
+        defaults = {} if connect else session_write_defaults(session)
+        options = written_stream_options(all_options, plain=connect, defaults=defaults)
+        mode = (self._builder_state.mode or "append").lower()
+        if mode == "update" and options.write_mode != "upsert":
+            raise InvalidOptionError(
+                "outputMode('update') gives a row again when it changes: write it with "
+                "option('write-mode', 'upsert') and 'equality-fields', or use 'complete'"
+            )
+        if not connect:
+            self._check_checkpoint(session)
+        settings = partial(session_catalog, session)
+        storage = with_settings(options.path, options.storage, settings)
+        case = is_case_sensitive(session)
+        options = replace(options, storage=storage, case_sensitive=case)
+        if creates and _creates_table(options):
+            create_if_missing(options, from_spark(self._frame.schema))
+        if connect:
+            self._own.format(FORMAT_NAME)
+            all_options = {
+                **self._branch_to_send(all_options),
+                **all_options,
+                **catalog_to_send(session, table),
+            }
+            self._own.options(**{key: value for key, value in all_options.items() if key != "path"})
+            return self._started(table)
+        self._own.foreachBatch(BatchSaver(options, overwrite=mode == "complete"))
+        return self._started()
+
+    def _check_checkpoint(self, session: SparkSession) -> None:
+        """Raise InvalidOptionError without a checkpoint; `foreachBatch` would create one a run."""
+        has_own = any(key.lower() == "checkpointlocation" for key in self._builder_state.options)
+        if not has_own and not session.conf.get(_CHECKPOINTS, ""):
+            raise InvalidOptionError(
+                f"A stream needs option 'checkpointLocation' (or setting {_CHECKPOINTS}): its "
+                "batches land once by the id of the query that is kept there"
+            )
+
+    def _branch_to_send(self, options: Mapping[str, str]) -> dict[str, str]:
+        """Return the branch option for PySpark's writer, which keeps one from an earlier call."""
+        has_branch = any(key.lower() == "branch" for key in options)
+        was_sent = self._sent_branch
+        self._sent_branch = was_sent or has_branch
+        return {"branch": MAIN_BRANCH} if was_sent and not has_branch else {}
+
+    def _started(self, *path: str | None) -> StreamingQuery:
+        query: StreamingQuery = self._own.start(*path)
+        return query
+
+
+def _creates_table(options: WriteOptions) -> bool:
+    """Return whether a stream may create its table before it has rows.
+
+    Changes by key need a table that exists. A branch begins with the first batch's snapshot.
+    """
+    return options.write_mode != "upsert" and options.branch in (None, MAIN_BRANCH)
+
+
+def _in_batch(
+    session: SparkSession, work: Callable[[DataFrame, int], object], batch: DataFrame, number: int
+) -> None:
+    """Do the user's work with a batch, whose session Spark cloned of the stream's."""
+    with enabled_as(batch.sparkSession, session):
+        work(batch, number)

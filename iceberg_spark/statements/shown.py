@@ -1,0 +1,163 @@
+"""SHOW and DESCRIBE, each by the module that has its rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
+from iceberg_spark.inspect.names import MetadataTable
+from iceberg_spark.inspect.schemas import PARTITION
+from iceberg_spark.spark.session.own_methods import run_sql
+from iceberg_spark.spark.sql.query import plan_query
+from iceberg_spark.spark.sql.statements.listings import (
+    DescribeNamespace,
+    DescribeRoutine,
+    DescribeTable,
+    RefreshTable,
+    ShowColumns,
+    ShowCreateTable,
+    ShowFunctions,
+    ShowNamespaces,
+    ShowPartitions,
+    ShowProcedures,
+    ShowProperties,
+    ShowTables,
+    ShowTablesExtended,
+)
+from iceberg_spark.spark.sql.statements.read import Command
+from iceberg_spark.spark.sql.statements.views import ShowViews
+from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.statements import in_catalogs, shown_routines, shown_tables, views
+from iceberg_spark.statements.answers import nothing, rows_of
+from iceberg_spark.statements.shown_partitions import show_partitions
+from iceberg_spark.statements.shown_tables import PARTITION_TITLES, Row, column_rows
+from iceberg_spark.statements.target import table_above, target
+
+
+def show(spark: SparkSession, command: Command) -> DataFrame | None:
+    """Return the rows of a listing; None for another command."""
+    return _of_catalog(spark, command) or _of_table(spark, command)
+
+
+def _of_catalog(spark: SparkSession, command: Command) -> DataFrame | None:
+    match command:
+        case ShowTables():
+            return in_catalogs.show_tables(spark, command)
+        case ShowTablesExtended(pattern=pattern):
+            quoted_pattern = shown_tables.text(pattern)
+            sparks = run_sql(
+                spark, f"SHOW TABLE EXTENDED IN spark_catalog.default LIKE {quoted_pattern}"
+            )
+            return in_catalogs.show_tables_extended(spark, command, sparks)
+        case ShowNamespaces():
+            return in_catalogs.show_namespaces(spark, command)
+        case DescribeNamespace():
+            return in_catalogs.describe_namespace(spark, command)
+        case ShowViews():
+            return views.show_views(spark, command)
+        case ShowFunctions():
+            return shown_routines.show_functions(spark, command)
+        case ShowProcedures():
+            return shown_routines.show_procedures(spark, command)
+        case DescribeRoutine():
+            return shown_routines.describe_routine(spark, command)
+        case _:
+            return None
+
+
+def _of_table(spark: SparkSession, command: Command) -> DataFrame | None:
+    match command:
+        case DescribeTable() | ShowCreateTable() | ShowProperties() | ShowColumns():
+            return _shown(spark, command)
+        case ShowPartitions():
+            return show_partitions(spark, command)
+        case RefreshTable(name):
+            if table_above(spark, name) is None:
+                target(spark, name).table()
+            return nothing(spark)
+        case _:
+            return None
+
+
+def _shown(
+    spark: SparkSession, command: DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
+) -> DataFrame:
+    """Show a table or a part of one, or the view of that name if there is no such table."""
+    part = shown_part(spark, command)
+    if part is not None:
+        return part
+    command = as_table_command(spark, command)
+    try:
+        match command:
+            case DescribeTable():
+                return shown_tables.describe_table(spark, command)
+            case ShowCreateTable():
+                return shown_tables.show_create_table(spark, command)
+            case ShowProperties():
+                return shown_tables.show_properties(spark, command)
+            case ShowColumns():
+                return shown_tables.show_columns(spark, command)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        view = views.view_at(spark, command.table)
+        if view is None:
+            raise
+        return views.shown_view(spark, command, view)
+
+
+_BRANCH = "branch_"
+Shown = DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
+
+
+def shown_part(spark: SparkSession, command: Shown) -> DataFrame | None:
+    """Show the columns of a metadata table or of a tag; None for all other names.
+
+    They are those that a query of it gives, as in Java, which loads it as a table.
+    """
+    is_known = isinstance(command, ShowColumns | DescribeTable)
+    if not is_known or _is_branch(command) or table_above(spark, command.table) is None:
+        return None
+    columns = _read(spark, command).schema
+    match command:
+        case ShowColumns():
+            return rows_of(spark, "col_name string", [(field.name,) for field in columns.fields])
+        case DescribeTable(column=None):
+            rows = column_rows(columns) + _partitioning(command.table[-1], columns)
+            return rows_of(spark, "col_name string, data_type string, comment string", rows)
+        case _:
+            return None
+
+
+def _partitioning(name: str, columns: StructType) -> list[Row]:
+    """Return DESCRIBE's rows of partitions, which Java's table of position deletes has."""
+    if name.lower() != MetadataTable.POSITION_DELETES:
+        return []
+    parts = next((field.dataType for field in columns.fields if field.name == PARTITION), None)
+    if not isinstance(parts, StructType):
+        return []
+    named = [(f"{PARTITION}.{name}", kind, comment) for name, kind, comment in column_rows(parts)]
+    return [*PARTITION_TITLES, *named]
+
+
+def as_table_command(spark: SparkSession, command: Shown) -> Shown:
+    """Return a command on a branch as one on its table, which has the same columns.
+
+    Raises NoSuchSnapshotError if there is no such branch.
+    """
+    if isinstance(command, ShowCreateTable) or not _is_branch(command):
+        return command
+    if table_above(spark, command.table) is None:
+        return command
+    _read(spark, command)
+    return replace(command, table=command.table[:-1])
+
+
+def _is_branch(command: Shown) -> bool:
+    return command.table[-1].startswith(_BRANCH)
+
+
+def _read(spark: SparkSession, command: Shown) -> DataFrame:
+    text = f"SELECT * FROM {'.'.join(map(quoted, command.table))}"  # noqa: S608 (quoted)
+    return plan_query(spark, text).frame(spark)
