@@ -38,7 +38,7 @@ from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
 from iceberg_spark.scan.plan_cache import PLAN_CACHE, PlannedScan
 from iceberg_spark.scan.plan_metrics import with_totals
 from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
-from iceberg_spark.scan.server_plan import server_plan
+from iceberg_spark.scan.server_plan import in_partitions, server_plan
 from iceberg_spark.scan.variant_bounds import variant_columns
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -163,10 +163,13 @@ def narrowed(
     """Return the files of a plan that match another condition, None if it can't be planned.
 
     The plan's own filters are not repeated: the files in both results match both. Residuals are not
-    computed. A catalog that plans scans may write files for a plan, so its plans can't be compared.
+    computed. A catalog that plans scans may write files for a plan, so two of its plans can't be
+    compared: files of its plan are left out by their partitions only.
     """
-    if planned.metadata is None or planned.is_by_catalog:
+    if planned.metadata is None:
         return None
+    if planned.is_by_catalog:
+        return in_partitions(planned, condition)
     context = replace(planned.context, row_filter=condition)
     return plan(planned.metadata, context.io, context, residuals=False, pruned_by=pruned_by)
 

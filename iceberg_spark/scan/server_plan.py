@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from iceberg_spark.arrow.values import to_array
@@ -48,6 +49,7 @@ from iceberg_spark.spec.types import DateType, StructType
 
 _DATA_SEQUENCE, _EQUALITY_SEQUENCE = 0, 1
 """Catalogs do not send data sequence numbers. With these, each delete applies to each file."""
+_PARTITIONS = ("partition_index", "spec_id")
 _DELETES_SCHEMA = pa.schema(
     [
         ("content", pa.int32()),
@@ -99,6 +101,29 @@ def server_plan(metadata: TableMetadata, io: FileIO, context: ScanContext) -> Sc
             return _assembled(metadata, replace(context, io=planned.io or io), request, planned)
     except InvalidInputError as error:  # a value that is not of its column's type
         raise CorruptFileError(f"{what} is malformed: {error}") from error
+
+
+def in_partitions(planned: ScanPlan, condition: Bound) -> ScanPlan:
+    """Return the files of a plan whose partitions may have rows that match another condition."""
+    context, first = planned.context, 0
+    spec_of = dict(
+        zip(*(planned.files.column(name).to_pylist() for name in _PARTITIONS), strict=True)
+    )
+    masks = [np.zeros(0, np.bool_)]
+    for part in planned.partitions:
+        # All tuples of a part belong to one spec; one without files is in no part of the answer.
+        rows = range(first, first + len(part.tuples))
+        spec_id = next((spec_of[row] for row in rows if row in spec_of), None)
+        first = rows.stop
+        if spec_id is None:
+            masks.append(np.zeros(len(rows), np.bool_))
+            continue
+        spec, schema = context.specs[spec_id], context.table_schema
+        pruning = spec_pruning(condition, spec, part.kind, schema, residuals=False)
+        masks.append(pruning.partitions(part.tuples))
+    kept_partitions = np.concatenate(masks)
+    index = planned.files.column("partition_index").to_numpy()
+    return planned.subset(np.flatnonzero(kept_partitions[index]))
 
 
 def _without_start(

@@ -84,6 +84,8 @@ def test_frames_of_both_engines(served):
         frame = table.scan("id > 12").to_df(served.spark, engine=engine)
         assert frame.count() == 16
         assert frame.where("id < 15").count() == 1
+        assert frame.where("d = 2").count() == 10
+        assert frame.where("d = 2 AND id < 22").agg({"id": "max"}).collect()[0][0] == 21
         assert sorted(row.id for row in frame.select("id").collect())[:3] == [13, 15, 16]
     pinned = table.scan("s = '1'", selected_fields=("id",)).to_df(served.spark)
     assert pinned.columns == ["id"] and pinned.count() == 10

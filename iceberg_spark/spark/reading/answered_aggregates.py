@@ -77,7 +77,7 @@ def _whole_files(scanned: ScannedRelation, filtered: FilteredPlan) -> _Files:
     reader = PushedConditions(registered.columns, registered.plan.context.table_schema)
     condition = reader.exact_predicate(scanned.filters)
     metadata = registered.plan.metadata
-    if condition is None or metadata is None:
+    if condition is None or metadata is None or registered.plan.is_by_catalog:
         raise _Unknown
     row_filter = reader.variants.bind(condition)
     if of_columns(row_filter) != row_filter:

@@ -239,5 +239,17 @@ def test_what_only_manifests_have_is_refused():
 def test_a_plan_says_who_planned_it():
     found = planned(table(), tasks(task("a")))
     assert found.is_by_catalog and "planned by      the catalog" in explain(found)
-    assert narrowed(found, found.context.row_filter) is None
     assert not math.isnan(found.metrics.planning_seconds)
+
+
+def test_another_condition_leaves_out_files_by_their_partitions_without_a_request():
+    base = table(("d",))
+    days = [task(n, file={"partition": [f"2024-01-0{n}"]}) for n in "123"]
+    planner = FakePlanner()
+    found = planned(base, tasks(*days), planner=planner, row_filter="id > 5")
+    condition = scan_of(base, row_filter="d >= DATE'2024-01-02' AND id > 7").row_filter
+    left = narrowed(found, condition)
+    assert left is not None and residuals(left) == ["id > 5", "id > 5"]
+    assert [one.file_path[-9:] for one in left] == ["2.parquet", "3.parquet"]
+    assert len(planner.asked) == 1
+    assert len(narrowed(planned(base), condition) or ()) == 0
