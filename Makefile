@@ -146,10 +146,11 @@ format: setup ## Format the code and mend what ruff can mend
 public-api: setup ## Write public-api.txt again
 	$(PY) scripts/public_api.py --write
 
-settings: setup ## Write the generated tables of docs/settings.md, procedures.md and catalog-properties.md again
+settings: setup ## Write the generated tables of the reference (settings, procedures, catalog properties, error conditions) again
 	$(PY) -m scripts.runtime_settings --write
 	$(PY) -m scripts.procedures_page --write
 	$(PY) -m scripts.catalog_properties_page --write
+	$(PY) -m scripts.error_conditions_page --write
 
 clean: ## Remove everything that was made here, the environments too
 	rm -rf .venv .venv-4.3 .venv-lowest .venv-clients .venv-audit .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

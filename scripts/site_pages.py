@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,19 @@ _FILE_WITHOUT_A_PAGE = re.compile(r"\[([^\]]+)\]\((?!docs/|notebooks/|https?:)[^
 
 
 def on_config(config: Any) -> Any:
-    """Show the version at the foot of each page."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    config.copyright = f"{project['name']} {project['version']}, {project['license']} license"
+    """Take the version and the addresses of the site from pyproject.toml."""
+    describe(
+        config, tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    )
     return config
+
+
+def describe(config: Any, project: Mapping[str, Any]) -> None:
+    """Show the version at the foot of each page, and link to the source if its URL is known."""
+    config.copyright = f"{project['name']} {project['version']}, {project['license']} license"
+    urls = project.get("urls", {})
+    config.repo_url, config.repo_name = urls.get("Repository"), "Source"
+    config.site_url = urls.get("Documentation")
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
