@@ -27,6 +27,8 @@ Method: TypeAlias = Callable[..., DataFrame]
 
 _EXTENSION = re.compile(r"\s*(CALL|ALTER)\b", re.IGNORECASE)
 """Heads of statements of Iceberg's that Spark's grammar lacks."""
+_SYNTAX = "PARSE_SYNTAX_ERROR"
+"""Spark's condition for these; with another one, its parser read the statement up to a fault."""
 
 
 def hooked_sql(own: Method) -> Method:
@@ -76,9 +78,9 @@ def _sparks_syntax_errors(
         yield
     except InvalidInputError as error:
         is_open = isinstance(error, UnreadableTextError) or not has_condition(error)
-        is_sparks = is_open and not formatted and _EXTENSION.match(text) is None
-        of_parser = syntax_error(spark, text) if is_sparks else None
-        if of_parser is None:
+        of_parser = syntax_error(spark, text) if is_open and not formatted else None
+        is_extension = _EXTENSION.match(text) is not None
+        if of_parser is None or (is_extension and of_parser.getCondition() == _SYNTAX):
             raise
         raise of_parser from None
 

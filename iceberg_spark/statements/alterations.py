@@ -40,8 +40,10 @@ from iceberg_spark.spark.sql.statements.references import RefChange
 from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import IdentityTransform
+from iceberg_spark.spec.types import IcebergType
 from iceberg_spark.statements.acting_properties import apply_properties
 from iceberg_spark.statements.answers import nothing
+from iceberg_spark.statements.column_change_errors import conditions_of_change
 from iceberg_spark.statements.column_types import column_type, defaults_of
 from iceberg_spark.statements.target import (
     Name,
@@ -225,19 +227,33 @@ def change_columns(
     case = is_case_sensitive(spark)
     update = tx.update_schema(case_sensitive=case)
     for change in of_columns:
-        match change:
-            case AddColumns(columns):
-                for column in columns:
-                    _add(spark, update, column)
-            case DropColumns():
-                _drop_column(update, schema, change, case)
-            case RenameColumn(path, name):
-                update.rename_column(path, name)
-            case AlterColumn():
-                _alter(spark, update, schema, change)
-            case IdentifierFields():
-                _identify(update, schema, change)
-    update.commit()
+        with conditions_of_change(schema, change, _new_type(spark, change), case_sensitive=case):
+            _change_column(spark, update, schema, change)
+    with conditions_of_change(schema, of_columns[0], None, case_sensitive=case):
+        update.commit()
+
+
+def _new_type(spark: SparkSession, change: ColumnChange) -> IcebergType | None:
+    if not isinstance(change, AlterColumn) or change.type is None:
+        return None
+    return as_type(column_type(spark, change.type), change.path[-1], format_version=3)
+
+
+def _change_column(
+    spark: SparkSession, update: UpdateSchema, schema: Schema, change: ColumnChange
+) -> None:
+    match change:
+        case AddColumns(columns):
+            for column in columns:
+                _add(spark, update, column)
+        case DropColumns():
+            _drop_column(update, schema, change, is_case_sensitive(spark))
+        case RenameColumn(path, name):
+            update.rename_column(path, name)
+        case AlterColumn():
+            _alter(spark, update, schema, change)
+        case IdentifierFields():
+            _identify(update, schema, change)
 
 
 def _drop_column(update: UpdateSchema, schema: Schema, change: DropColumns, case: bool) -> None:

@@ -27,9 +27,10 @@ def ours(java: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         one.sql(f"CREATE TABLE {name}.conditions.r ({COLUMNS}) USING iceberg")
         one.sql(f"CREATE TABLE {name}.conditions.e ({COLUMNS}) USING iceberg")
         one.sql(f"CREATE TABLE {name}.conditions.q (v int, p int) USING iceberg PARTITIONED BY (p)")
+        one.sql(f"CREATE TABLE {name}.conditions.l (l array<int>, m map<int, int>) USING iceberg")
         one.sql(f"INSERT INTO {name}.conditions.r VALUES (1, 1, named_struct('a', 1, 'b', 'x'))")
     yield session
-    for table in "treq":
+    for table in "treql":
         java.sql(f"DROP TABLE j.conditions.{table} PURGE")
     ice.disable(session)
 
@@ -162,7 +163,49 @@ CALLED = (
     "DESCRIBE PROCEDURE {c}.system.nothing",
     "DESCRIBE FUNCTION {c}.system.bucket",
 )
+ALTERED = tuple(
+    f"ALTER TABLE {{c}}.conditions.r {change}"
+    for change in (
+        "ADD COLUMN i.x int",
+        "ADD COLUMN nothing.x int",
+        "ADD COLUMN p.nothing.x int",
+        "ADD COLUMNS (x int, x int)",
+        "ADD COLUMN p.a int",
+        "ADD COLUMN x int AFTER nothing",
+        "ADD COLUMN p.x int AFTER nothing",
+        "ALTER COLUMN id TYPE int",
+        "ALTER COLUMN i TYPE date",
+        "ALTER COLUMN p TYPE int",
+        "ALTER COLUMN p TYPE struct<a: bigint>",
+        "ALTER COLUMN i TYPE array<int>",
+        "ALTER COLUMN i TYPE map<int, int>",
+        "ALTER COLUMN i.x TYPE int",
+        "ALTER COLUMN p.x TYPE int",
+        "ALTER COLUMN nothing FIRST",
+        "ALTER COLUMN i AFTER nothing",
+        "ALTER COLUMN p.a AFTER nothing",
+        "RENAME COLUMN i.x TO y",
+        "DROP COLUMN i.x",
+        "DROP COLUMN p.x",
+        "ADD PARTITION (p = 1)",
+        "ADD IF NOT EXISTS PARTITION (p = 1)",
+        "DROP PARTITION (p = 1)",
+        "PARTITION (p = 1) RENAME TO PARTITION (p = 2)",
+        "RECOVER PARTITIONS",
+        "SET SERDE 'x'",
+        "ADD CONSTRAINT x CHECK (id > 1)",
+        "DROP CONSTRAINT x",
+    )
+)
+PARSED = (
+    "ALTER TABLE {c}.conditions.l RENAME COLUMN l.element TO x",
+    "ALTER TABLE {c}.conditions.l ADD COLUMN m.value.x int",
+    "ALTER TABLE {c}.conditions.r ADD COLUMN x nothing",
+    "ALTER TABLE {c}.conditions.r ALTER COLUMN i TYPE nothing",
+    "ALTER TABLE {c}.conditions.r SET TBLPROPERTIES ('provider' = 'x')",
+)
 DEFINED = (
+    "TRUNCATE TABLE {c}.conditions.q PARTITION (p = 1)",
     "CREATE TABLE {c}.conditions.new (id bigint, id int) USING iceberg",
     "CREATE TABLE {c}.conditions.new USING iceberg AS SELECT 1 AS a, 2 AS a",
     "CREATE TABLE {c}.conditions.new (id nothing) USING iceberg",
@@ -180,6 +223,8 @@ STATEMENTS = (
     *DEFINED,
     *NOT_A_VALUE,
     *CALLED,
+    *ALTERED,
+    *PARSED,
     "INSERT INTO {c}.conditions.t VALUES (DEFAULT + 1, 'a')",
     "SELECT * FROM {c}.conditions.nothing",
     "SELECT * FROM {c}.nowhere.t",
@@ -232,7 +277,9 @@ def test_a_statement_fails_with_javas_condition(
     check_same(own, theirs)
 
 
-@pytest.mark.parametrize("statement", [*STORED, *ASSIGNED, *DEFINED, *NOT_A_VALUE, *CALLED])
+@pytest.mark.parametrize(
+    "statement", [*STORED, *ASSIGNED, *DEFINED, *NOT_A_VALUE, *CALLED, *ALTERED]
+)
 def test_a_statement_over_connect_fails_with_javas_condition(
     java: SparkSession, remote: Any, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spark.session.error_conditions import (
+    NO_PARTITION_MANAGEMENT,
+    UNSUPPORTED_COMMAND,
+    UNSUPPORTED_OPERATION,
+    with_condition,
+)
 from iceberg_spark.spark.sql.statements.columns import (
     Column,
     ColumnPosition,
@@ -164,6 +171,7 @@ def _changes(cursor: Cursor) -> tuple[Change, ...]:
 
 
 def _change(cursor: Cursor) -> Change:
+    _refuse_unsupported(cursor)
     change = _of_partitioning(cursor) or _of_columns(cursor)
     if change is not None:
         return change
@@ -184,6 +192,29 @@ def _change(cursor: Cursor) -> Change:
             "name: say ADD, DROP, RENAME and ALTER COLUMN"
         )
     raise cursor.error("a change of the table is needed (ADD, DROP, RENAME, ALTER, SET, WRITE)")
+
+
+_PARTITIONS = "Iceberg tables have no partitions to add, drop or rename: write and delete rows"
+_UNSUPPORTED = (
+    (("ADD", "CONSTRAINT"), UNSUPPORTED_OPERATION, "Iceberg tables have no constraints"),
+    (("DROP", "CONSTRAINT"), UNSUPPORTED_OPERATION, "Iceberg tables have no constraints"),
+    (("SET", "SERDE"), UNSUPPORTED_COMMAND, "Iceberg tables have no SerDe"),
+    (("SET", "SERDEPROPERTIES"), UNSUPPORTED_COMMAND, "Iceberg tables have no SerDe"),
+    (("RECOVER", "PARTITIONS"), UNSUPPORTED_COMMAND, _PARTITIONS),
+    (("ADD", "PARTITION", "("), NO_PARTITION_MANAGEMENT, _PARTITIONS),
+    (("ADD", "IF", "NOT", "EXISTS", "PARTITION"), NO_PARTITION_MANAGEMENT, _PARTITIONS),
+    (("DROP", "PARTITION", "("), NO_PARTITION_MANAGEMENT, _PARTITIONS),
+    (("DROP", "IF", "EXISTS", "PARTITION"), NO_PARTITION_MANAGEMENT, _PARTITIONS),
+    (("PARTITION", "("), NO_PARTITION_MANAGEMENT, _PARTITIONS),
+)
+"""Changes that Spark's grammar has and Iceberg tables do not, with Spark's conditions."""
+
+
+def _refuse_unsupported(cursor: Cursor) -> None:
+    for words, condition, reason in _UNSUPPORTED:
+        if cursor.sees(*words):
+            head = " ".join(words).rstrip("( ")
+            raise with_condition(UnsupportedError(f"ALTER TABLE ... {head}: {reason}"), condition)
 
 
 def _of_partitioning(cursor: Cursor) -> Change | None:

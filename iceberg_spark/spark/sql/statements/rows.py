@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.session.error_conditions import NO_PARTITION_MANAGEMENT, with_condition
 from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 from iceberg_spark.spark.sql.statements.properties import read_properties
 
@@ -215,6 +217,9 @@ def read_truncate(cursor: Cursor) -> Truncate:
     """Read a statement that begins with TRUNCATE. Raises InvalidInputError."""
     cursor.needs("TRUNCATE", "TABLE")
     table = cursor.name()
+    if cursor.sees("PARTITION"):
+        error = UnsupportedError("TRUNCATE TABLE ... PARTITION: say DELETE FROM ... WHERE")
+        raise with_condition(error, NO_PARTITION_MANAGEMENT)
     cursor.done()
     return Truncate(table)
 
