@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_json import DecodedEntries, FormerEntries, metadata_from_dict
 
@@ -46,56 +44,13 @@ class ReportLimits:
 REPORTS = ReportLimits()
 
 
-class LatelyUsed:
-    """A cache of values up to a number of bytes; evicts the oldest first."""
-
-    __slots__ = ("_entries", "_held", "_lock", "_most")
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.clear()
-
-    def clear(self) -> None:
-        """Drop everything. A forked process needs it: another thread may have held the lock."""
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._held = 0
-
-    @property
-    def held(self) -> int:
-        """Bytes of all values, never more than the limit."""
-        return self._held
-
-    def get(self, key: Hashable) -> Any:
-        """Return a value, None if it is not cached."""
-        with self._lock:
-            return self._entries.get(key, (None, 0))[0]
-
-    def put(self, key: Hashable, value: Any, size: int) -> None:
-        """Set the value of a key, unless it is larger than the cache."""
-        with self._lock:
-            self._held -= self._entries.pop(key, (None, 0))[1]
-            if size > self._most:
-                return
-            self._entries[key] = value, size
-            self._held += size
-            while self._held > self._most:
-                self._held -= self._entries.popitem(last=False)[1][1]
-
-
-_tables = LatelyUsed(DECODED.entries_bytes)
-_files = LatelyUsed(DECODED.files_bytes)
-os.register_at_fork(after_in_child=_tables.clear)
-os.register_at_fork(after_in_child=_files.clear)
+_tables = BoundedCache(DECODED.entries_bytes)
+_files = BoundedCache(DECODED.files_bytes)
 
 
 def decoded_file(key: Hashable, read: Callable[[], tuple[TableMetadata, int]]) -> TableMetadata:
     """Return the metadata of a file, with its bytes; calls `read` if the key is not cached."""
-    decoded: TableMetadata | None = _files.get(key)
-    if decoded is not None:
-        return decoded
-    metadata, size = read()
-    _files.put(key, metadata, size)
+    metadata: TableMetadata = _files.get_or_load(key, read)
     return metadata
 
 

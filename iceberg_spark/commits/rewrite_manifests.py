@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, struct_children
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.manifest_merge import ManifestForm
 from iceberg_spark.commits.new_manifests import (
@@ -27,7 +28,7 @@ from iceberg_spark.commits.new_manifests import (
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
 from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.manifest.reader import ManifestCache, read_manifest
+from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.scan.entry_tables import read_ahead
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.spec.data_file import ManifestEntryStatus
@@ -39,7 +40,7 @@ from iceberg_spark.spec.snapshot import Operation
 Table: TypeAlias = Any  # pyarrow ships no types
 
 _SAMPLED_ENTRIES = 2_000
-_UNCACHED = ManifestCache(0)  # each manifest is read once, with all columns
+_UNCACHED = BoundedCache(0)  # each manifest is read once, with all columns
 
 
 @dataclass(frozen=True, slots=True)

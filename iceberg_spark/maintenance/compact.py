@@ -31,8 +31,8 @@ from iceberg_spark.maintenance.limits import COMPACTING
 from iceberg_spark.maintenance.plan_compaction import CompactionRequest, plan_compaction
 from iceberg_spark.maintenance.rewritten_deletes import plan_removal
 from iceberg_spark.maintenance.row_runs import positions_in
-from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.read.position_deletes import deleted_positions
+from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.scan.planned_files import data_file, scanned
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key

@@ -20,7 +20,6 @@ from iceberg_spark.commits.replace_deletes import ReplaceDeletes
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list
-from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.read.position_deletes import (
     NewDeletes,
     by_position,
@@ -28,6 +27,7 @@ from iceberg_spark.read.position_deletes import (
     merged,
     of_one_file,
 )
+from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planned_files import delete_file

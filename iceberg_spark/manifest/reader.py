@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -14,7 +11,8 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, map_entries, struct_of, validity
 from iceberg_spark.arrow.schema import field_id
-from iceberg_spark.errors import CorruptFileError, InvalidInputError, InvalidOptionError
+from iceberg_spark.bounded_cache import BoundedCache, bytes_from_environment
+from iceberg_spark.errors import CorruptFileError, InvalidInputError
 from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_files
 from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.decoding import decoding
@@ -46,7 +44,7 @@ def read_manifest(
     partition_type: StructType,
     *,
     columns: Collection[str] | None = None,
-    cache: ManifestCache | None = None,
+    cache: BoundedCache | None = None,
 ) -> Table:
     """Return a manifest's entries as a table of `columns.ENTRY_COLUMNS`, deleted ones too.
 
@@ -94,7 +92,7 @@ def _decoded(
     manifest: ManifestFile,
     partition_type: StructType,
     needed: set[str],
-    cache: ManifestCache,
+    cache: BoundedCache,
 ) -> Mapping[str, Array]:
     """Return the file's columns before inheritance, decoding those that are not cached."""
     ids = {name: ENTRY_COLUMNS[name].field_id for name in needed if name != PARTITION}
@@ -102,13 +100,13 @@ def _decoded(
         ids |= {_child(field.field_id): field.field_id for field in partition_type.fields}
     path = manifest.manifest_path
     key = path, manifest.manifest_length, stored_at(io, path)
-    held = cache.get(key)
+    held = cache.get(key) or {}
     missing = {name: number for name, number in ids.items() if name not in held}
     if not missing:
         return held
     with decoding(path):
         decoded = _decode(io.read_bytes(path), path, missing, limits_of(io.properties))
-    cache.put(key, decoded)
+    add_columns(cache, key, decoded)
     return {**held, **decoded}
 
 
@@ -302,84 +300,20 @@ Columns: TypeAlias = Mapping[str, Any]  # Arrow arrays by name; None for one the
 Key: TypeAlias = Hashable  # path, length, and the store that has it
 
 CACHE_BYTES_VARIABLE = "ICEBERG_SPARK_MANIFEST_CACHE_BYTES"
-DEFAULT_CACHE_BYTES = 256 * 1024 * 1024
 
 
-class ManifestCache:
-    """Columns of manifests by path, length and store, at most `max_bytes` of Arrow memory.
+def add_columns(cache: BoundedCache, key: Key, columns: Columns) -> None:
+    """Add columns of a manifest to those that are cached already."""
 
-    The oldest are evicted first. Thread-safe; 0 bytes turn it off.
-    """
+    def merged(before: Columns | None) -> tuple[Columns, int]:
+        merged = {**(before or {}), **columns}
+        return merged, sum(array.nbytes for array in merged.values() if array is not None)
 
-    def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[Key, tuple[Columns, int]] = OrderedDict()
-        self._bytes = 0
-        self._times_cleared = 0
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of Arrow memory that are held."""
-        return self._bytes
-
-    @property
-    def max_bytes(self) -> int:
-        """The limit in bytes."""
-        return self._max_bytes
-
-    @property
-    def times_cleared(self) -> int:
-        """How often the cache was cleared: data derived from it should be dropped too."""
-        return self._times_cleared
-
-    def get(self, key: Key) -> Columns:
-        """Return the cached columns of a manifest, {} if there are none."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
-                return {}
-            self._entries.move_to_end(key)
-            return entry[0]
-
-    def put(self, key: Key, columns: Columns) -> None:
-        """Add columns of a manifest to those that are cached already."""
-        with self._lock:
-            before, size_before = self._entries.pop(key, ({}, 0))
-            self._bytes -= size_before
-            merged = {**before, **columns}
-            size = sum(array.nbytes for array in merged.values() if array is not None)
-            if size > self._max_bytes:
-                return
-            self._entries[key] = merged, size
-            self._bytes += size
-            while self._bytes > self._max_bytes:
-                _, (_, dropped) = self._entries.popitem(last=False)
-                self._bytes -= dropped
-
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._entries.clear()
-            self._bytes = 0
-            self._times_cleared += 1
+    cache.update(key, merged)
 
 
-def _configured_bytes() -> int:
-    text = os.environ.get(CACHE_BYTES_VARIABLE, str(DEFAULT_CACHE_BYTES))
-    try:
-        return max(int(text), 0)
-    except ValueError:
-        raise InvalidOptionError(
-            f"The environment variable {CACHE_BYTES_VARIABLE} is '{text}', not a number of bytes"
-        ) from None
-
-
-MANIFEST_CACHE = ManifestCache(_configured_bytes())
-"""The cache of this process; its size is set by ICEBERG_SPARK_MANIFEST_CACHE_BYTES."""
+MANIFEST_CACHE = BoundedCache(bytes_from_environment(CACHE_BYTES_VARIABLE))
+"""Columns of manifests by path, length and store, bounded in bytes of Arrow memory."""
 
 
 FILES = pa.schema([("file_path", pa.string()), ("content", pa.int32())])

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from iceberg_spark.arrow.position_set import Positions, PositionSet
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.limits import PUFFIN
 from iceberg_spark.formats.puffin.blobs import PuffinFile
@@ -19,7 +20,6 @@ from iceberg_spark.formats.puffin.read_puffin import read_range, read_short_foot
 from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import same_file
-from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 
 _BYTES_OF_BLOB = 1000

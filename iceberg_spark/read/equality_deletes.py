@@ -15,12 +15,12 @@ from iceberg_spark.arrow.arrays import distinct
 from iceberg_spark.arrow.file_fields import Path
 from iceberg_spark.arrow.key_columns import key_column
 from iceberg_spark.arrow.row_hashes import Words, hash_rows, polars_frame
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.spill_folder import SpillFolder
 from iceberg_spark.lazy import LazyModule
-from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.projected_rows import LeafColumn, projected_rows
 from iceberg_spark.scan.task import DeleteFile
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.transforms import apply_transform
-from iceberg_spark.read.bounded_cache import BoundedCache
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.read.row_keys import COMPARABLE, JOINS, leaves_out_rows, read_keys
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan

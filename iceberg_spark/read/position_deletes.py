@@ -15,13 +15,14 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.file_fields import Path
 from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.nodes import BoundReference, In
 from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import normalise, same_file
-from iceberg_spark.read.bounded_cache import BoundedCache, process_cache
 from iceberg_spark.read.deletion_vectors import load_vector
+from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent

@@ -30,6 +30,7 @@ from iceberg_spark.arrow.file_fields import (
 from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
 from iceberg_spark.arrow.values import to_array, to_scalar
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.logic import field_ids
 from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, Bound
@@ -38,7 +39,6 @@ from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.formats.data_file import DataFileReader, FileBatch, ReadRequest, check_counts
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.bounded_cache import BoundedCache, process_cache
 from iceberg_spark.read.equality_deletes import (
     EqualityDeletes,
     Mask,
@@ -46,6 +46,7 @@ from iceberg_spark.read.equality_deletes import (
     load_equality_deletes,
 )
 from iceberg_spark.read.position_deletes import deleted_positions
+from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.read.projected_rows import LeafColumn, leaf_columns
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import DeleteFile, FileScanTask

@@ -14,9 +14,9 @@ from iceberg_spark.errors import NoSuchFileError, UnsupportedError, ValidationEx
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.read.deletion_vectors import read_vector
 from iceberg_spark.read.position_deletes import deleted_positions
+from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.row_level.target_files import Target, TargetOptions
 from iceberg_spark.scan.planned_files import data_file, scanned
 from iceberg_spark.scan.task import FileScanTask

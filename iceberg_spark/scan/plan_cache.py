@@ -5,10 +5,10 @@ Dashboards repeat the same scans of a table, and so do the DataFrames derived fr
 
 from __future__ import annotations
 
-import os
-import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.io.allowed_places import Server, stored_at
 from iceberg_spark.manifest.reader import MANIFEST_CACHE
 from iceberg_spark.scan.context import ScanContext
@@ -39,7 +39,7 @@ class PlannedScan:
         cls, metadata: TableMetadata, context: ScanContext, *, whole_files: bool, residuals: bool
     ) -> PlannedScan | None:
         """Return the key of a scan; None for an incremental one, or if caching is off."""
-        if context.start_snapshot_id is not None or not MANIFEST_CACHE.max_bytes:
+        if context.start_snapshot_id is not None or not MANIFEST_CACHE.capacity:
             return None
         filter_text = repr(context.row_filter)
         if len(filter_text) > PLANNING.kept_filter_characters:
@@ -48,10 +48,14 @@ class PlannedScan:
         cleared = MANIFEST_CACHE.times_cleared
         return cls(metadata, context, filter_text, whole_files, residuals, server, cleared)
 
-    def asks_for(self, other: PlannedScan) -> bool:
+    def __hash__(self) -> int:
+        return hash((id(self.metadata), self.row_filter, self.whole_files, self.residuals))
+
+    def __eq__(self, other: object) -> bool:
         """Whether both have the same plan; their storage objects may differ."""
         return (
-            self.metadata is other.metadata
+            isinstance(other, PlannedScan)
+            and self.metadata is other.metadata
             and self.row_filter == other.row_filter
             and self.whole_files == other.whole_files
             and self.residuals == other.residuals
@@ -61,47 +65,18 @@ class PlannedScan:
         )
 
 
-class PlanCache:
-    """At most `most` plans, `most_bytes` of Arrow memory together; the oldest are evicted first.
+def cached_plan(scan: PlannedScan | None, plan: Callable[[], ScanPlan]) -> ScanPlan:
+    """Return the plan of a scan, planned once while it is cached; without a key, always again."""
+    if scan is None:
+        return plan()
 
-    Thread-safe.
-    """
+    def load() -> tuple[ScanPlan, int]:
+        planned = plan()
+        return planned, planned.files.nbytes + planned.deletes.files.nbytes
 
-    __slots__ = ("_entries", "_lock", "_most", "_most_bytes")
-
-    def __init__(
-        self, most: int = PLANNING.kept_plans, most_bytes: int = PLANNING.kept_plan_bytes
-    ) -> None:
-        self._most, self._most_bytes = most, most_bytes
-        self.clear()
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def clear(self) -> None:
-        """Forget everything; in a forked process, whose lock another thread may have held."""
-        self._lock = threading.Lock()
-        self._entries: list[tuple[PlannedScan, ScanPlan, int]] = []
-
-    def get(self, request: PlannedScan) -> ScanPlan | None:
-        """Return the cached plan of a scan, or None."""
-        with self._lock:
-            return next(
-                (plan for cached, plan, _ in self._entries if cached.asks_for(request)), None
-            )
-
-    def put(self, scan: PlannedScan, plan: ScanPlan) -> None:
-        """Cache a plan, unless it exceeds the total size."""
-        size = plan.files.nbytes + plan.deletes.files.nbytes
-        if size > self._most_bytes:
-            return
-        with self._lock:
-            others = [entry for entry in self._entries if not entry[0].asks_for(scan)]
-            self._entries = [(scan, plan, size), *others][: self._most]
-            while sum(entry[2] for entry in self._entries) > self._most_bytes:
-                self._entries.pop()
+    planned: ScanPlan = PLAN_CACHE.get_or_load(scan, load)
+    return planned
 
 
-PLAN_CACHE = PlanCache()
-"""The plans of this process; none if the cache of manifests is turned off."""
-os.register_at_fork(after_in_child=PLAN_CACHE.clear)
+PLAN_CACHE = BoundedCache(PLANNING.kept_plan_bytes, entries=PLANNING.kept_plans)
+"""The plans of this process, bounded in bytes of Arrow memory; none without cached manifests."""

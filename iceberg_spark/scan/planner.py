@@ -35,7 +35,7 @@ from iceberg_spark.scan.incremental import Appended, added_manifests, appended_m
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
 from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
-from iceberg_spark.scan.plan_cache import PLAN_CACHE, PlannedScan
+from iceberg_spark.scan.plan_cache import PlannedScan, cached_plan
 from iceberg_spark.scan.plan_metrics import with_totals
 from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
 from iceberg_spark.scan.server_plan import in_partitions, server_plan
@@ -84,9 +84,9 @@ def plan(
     scan = None
     if of_snapshot:
         scan = PlannedScan.of(metadata, context, whole_files=whole_files, residuals=residuals)
-    cached = PLAN_CACHE.get(scan) if scan else None
-    if cached is None:
-        planned = _planned(
+    planned = cached_plan(
+        scan,
+        lambda: _planned(
             metadata,
             io,
             context,
@@ -94,12 +94,9 @@ def plan(
             added_by=added_by,
             residuals=residuals,
             pruned_by=pruned_by,
-        )
-        if scan:
-            PLAN_CACHE.put(scan, planned)
-    else:
-        planned = replace(cached, context=context)
-    return _timed(planned, started)
+        ),
+    )
+    return _timed(replace(planned, context=context), started)
 
 
 def _timed(planned: ScanPlan, started: float) -> ScanPlan:

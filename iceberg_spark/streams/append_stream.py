@@ -6,13 +6,13 @@ refused or skipped, as the options say.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.catalog.planned_io import refuse_server_planning
 from iceberg_spark.errors import (
     CorruptFileError,
@@ -77,12 +77,16 @@ class SnapshotFiles:
         return self.plan.subset(np.arange(low, max(low, high), dtype=np.int64))
 
 
+def _cache() -> BoundedCache:
+    return BoundedCache(STREAMING.kept_snapshots)
+
+
 @dataclass(slots=True)
 class FilesKnown:
     """A cache of the files of recent snapshots, which never change."""
 
-    _manifests: OrderedDict[Key, tuple[ManifestFile, ...]] = field(default_factory=OrderedDict)
-    _files: OrderedDict[Key, SnapshotFiles] = field(default_factory=OrderedDict)
+    _manifests: BoundedCache = field(default_factory=_cache)
+    _files: BoundedCache = field(default_factory=_cache)
 
     def end(
         self, metadata: TableMetadata, io: FileIO, snapshot: Snapshot, *, everything: bool
@@ -97,7 +101,10 @@ class FilesKnown:
 
         Raises CorruptFileError if a manifest list counts other files than its manifests have.
         """
-        return _cached(self._files, key, lambda: self._plan(metadata, io, context, key))
+        files: SnapshotFiles = self._files.get_or_load(
+            key, lambda: (self._plan(metadata, io, context, key), 1)
+        )
+        return files
 
     def read_after(
         self, metadata: TableMetadata, io: FileIO, offset: StreamOffset, following: Snapshot
@@ -143,16 +150,19 @@ class FilesKnown:
     def _of(
         self, metadata: TableMetadata, io: FileIO, snapshot: Snapshot, everything: bool
     ) -> tuple[ManifestFile, ...]:
-        def read() -> tuple[ManifestFile, ...]:
+        def read() -> tuple[tuple[ManifestFile, ...], int]:
             refuse_server_planning(io, "stream the appends", _OFFSETS)
-            return tuple(
+            manifests = tuple(
                 _with_counts(manifest, metadata, io)
                 for manifest in read_manifest_list(io, snapshot, metadata)
                 if manifest.content is ManifestContent.DATA
                 and (everything or manifest.added_snapshot_id == snapshot.snapshot_id)
             )
+            return manifests, 1
 
-        return _cached(self._manifests, (snapshot.snapshot_id, everything), read)
+        key = (snapshot.snapshot_id, everything)
+        manifests: tuple[ManifestFile, ...] = self._manifests.get_or_load(key, read)
+        return manifests
 
 
 def _with_counts(manifest: ManifestFile, metadata: TableMetadata, io: FileIO) -> ManifestFile:
@@ -182,15 +192,6 @@ def _positions(manifests: Sequence[ManifestFile], *, everything: bool) -> Longs:
         ranges.append(np.arange(first, first + count, dtype=np.int64))
         first += _read(manifest, everything=True)
     return np.concatenate(ranges)
-
-
-def _cached(cached: OrderedDict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    if key not in cached:
-        cached[key] = make()
-        while len(cached) > STREAMING.kept_snapshots:
-            cached.popitem(last=False)
-    cached.move_to_end(key)
-    return cached[key]
 
 
 @dataclass(frozen=True, slots=True)

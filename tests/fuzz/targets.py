@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from iceberg_spark.arrow.file_fields import file_fields
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.versions import newest_version
@@ -24,7 +25,6 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.reader import MANIFEST_CACHE
-from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.parse import parse_predicate
-from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema

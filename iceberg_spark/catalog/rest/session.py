@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.catalog.rest.answers import (
     EXPIRED,
     NOT_MODIFIED,
@@ -251,20 +252,13 @@ def _texts(node: Any) -> dict[str, str]:
     return {str(key): str(value) for key, value in node.items() if value is not None}
 
 
-_sessions: OrderedDict[tuple[str, frozenset[tuple[str, str]]], RestSession] = OrderedDict()
-_sessions_lock = threading.Lock()
+_sessions = BoundedCache(_MOST_SESSIONS)
 
 
 def session_of(name: str, properties: Mapping[str, str]) -> RestSession:
     """Return the process's session for these properties, so that it is configured once."""
     key = (name, frozenset(properties.items()))
-    with _sessions_lock:
-        session = _sessions.get(key)
-        if session is None:
-            session = _sessions[key] = RestSession(name, properties)
-        _sessions.move_to_end(key)
-        while len(_sessions) > _MOST_SESSIONS:
-            _sessions.popitem(last=False)
+    session: RestSession = _sessions.get_or_load(key, lambda: (RestSession(name, properties), 1))
     return session
 
 

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.projected_rows import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.arrow_rows import frame_of

@@ -19,7 +19,7 @@ from iceberg_spark.arrow.file_fields import ids_of
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.bounded_cache import process_cache
+from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.read.projected_rows import LeafColumn, projected_rows
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import DeleteFile

@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.bounded_cache import process_cache
+from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.spark.deletes.equality_keys import SCOPE, SEQUENCE, cache_key, key_columns
 from iceberg_spark.spark.deletes.files_with_deletes import KeyDeletes

@@ -18,8 +18,8 @@ import pyarrow as pa
 from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.bounded_cache import process_cache
 from iceberg_spark.read.position_deletes import deleted_positions
+from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.deletes.limits import KEYS, POSITIONS
 from iceberg_spark.spec.data_file import DataFileContent

@@ -19,7 +19,7 @@ from iceberg_spark.formats.parquet_head import FooterHead, read_footer_head
 from iceberg_spark.io import location
 from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.bounded_cache import process_cache
+from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
 from iceberg_spark.spark.reading.limits import FOOTERS

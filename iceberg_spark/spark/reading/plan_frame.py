@@ -17,7 +17,7 @@ from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.formats.parquet_head import FooterHead
 from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.bounded_cache import process_cache
+from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan, TaskValues
 from iceberg_spark.scan.report import count

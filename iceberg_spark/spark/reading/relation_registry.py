@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
 from iceberg_spark.spark.reading.limits import NARROWING
@@ -47,42 +46,16 @@ class RegisteredRelation:
         return None
 
 
-@dataclass(slots=True)
-class _Registry:
-    """The latest relations: a bounded number of them, with a bounded number of files in all."""
-
-    files: int = 0
-    by_mark: OrderedDict[str, RegisteredRelation] = field(default_factory=OrderedDict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def put(self, mark: str, registered: RegisteredRelation) -> None:
-        with self.lock:
-            replaced = self.by_mark.pop(mark, None)
-            self.files += len(registered.files) - (0 if replaced is None else len(replaced.files))
-            self.by_mark[mark] = registered
-            while self._is_full() and len(self.by_mark) > 1:
-                _, oldest = self.by_mark.popitem(last=False)
-                self.files -= len(oldest.files)
-
-    def _is_full(self) -> bool:
-        return self.files > NARROWING.kept_files or len(self.by_mark) > NARROWING.kept_relations
-
-    def get(self, mark: str) -> RegisteredRelation | None:
-        with self.lock:
-            registered = self.by_mark.get(mark)
-            if registered is not None:
-                self.by_mark.move_to_end(mark)
-            return registered
-
-
-_registry = _Registry()
+_relations = BoundedCache(NARROWING.kept_files, entries=NARROWING.kept_relations)
+"""The latest relations by their marks, bounded in files; one of very many files fills it."""
 
 
 def register_relation(mark: str, registered: RegisteredRelation) -> None:
     """Register the relation that has a mark."""
-    _registry.put(mark, registered)
+    _relations.put(mark, registered, min(len(registered.files), NARROWING.kept_files))
 
 
 def registered_relation(mark: str) -> RegisteredRelation | None:
     """Return the relation that has a mark, None if it is no longer registered."""
-    return _registry.get(mark)
+    registered: RegisteredRelation | None = _relations.get(mark)
+    return registered

@@ -10,36 +10,13 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.catalog import decoded_tables
-from iceberg_spark.catalog.decoded_tables import LatelyUsed, decoded
+from iceberg_spark.catalog.decoded_tables import decoded
 from iceberg_spark.catalog.metadata_file import decode_metadata, load_version
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.limits import MAX_DECOMPRESSED_BYTES
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_dict
 from tests.unit.spec.test_former_entries import version
-
-
-def test_the_cache_never_exceeds_its_bound():
-    kept = LatelyUsed(100)
-    for name in "abc":
-        kept.put(name, name, 40)
-    assert [kept.get(name) for name in "abc"] == [None, "b", "c"]
-    assert kept.held == 80
-
-
-def test_a_value_that_is_put_again_counts_once():
-    kept = LatelyUsed(100)
-    kept.put("a", 1, 60)
-    kept.put("a", 2, 70)
-    assert (kept.get("a"), kept.held) == (2, 70)
-
-
-def test_a_value_above_the_bound_also_evicts_the_former_value():
-    kept = LatelyUsed(100)
-    kept.put("a", 1, 60)
-    kept.put("b", 1, 10)
-    kept.put("a", 2, 101)
-    assert (kept.get("a"), kept.get("b"), kept.held) == (None, 1, 10)
 
 
 def test_a_child_of_this_process_waits_for_no_thread_of_it():

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.io import spill_folder
 from iceberg_spark.read import task_reader
-from iceberg_spark.read.bounded_cache import BoundedCache
 from tests.unit.api.tables import make, rows
 
 

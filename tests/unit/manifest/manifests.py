@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.manifest.reader import ManifestCache, read_manifest
+from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.manifest.writer import write_manifest
 from iceberg_spark.spec.data_file import DataFile, ManifestEntry, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
@@ -78,7 +79,7 @@ def written(
 
 def read(manifest: ManifestFile, columns: Schema = ONE, spec: PartitionSpec = UNPARTITIONED) -> Any:
     """Read a manifest past every cache."""
-    return read_manifest(IO, manifest, partition_type(spec, columns), cache=ManifestCache(0))
+    return read_manifest(IO, manifest, partition_type(spec, columns), cache=BoundedCache(0))
 
 
 def paths(count: int) -> Sequence[DataFile]:

@@ -18,8 +18,9 @@ from pyiceberg.types import IntegerType as TheirInt
 from pyiceberg.types import NestedField as TheirNested
 from pyiceberg.types import StringType as TheirString
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError, InvalidInputError, NoSuchFileError
-from iceberg_spark.manifest.reader import ManifestCache, read_manifest
+from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.manifest.schemas import ENTRY_COLUMNS, entry_schema
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.partition_type import partition_type
@@ -156,7 +157,7 @@ def test_a_file_that_is_no_manifest_is_named(tmp_path: Path) -> None:
 
 def test_a_decoded_manifest_is_not_read_again_and_columns_are_added(tmp_path: Path) -> None:
     manifest = written(tmp_path, [entry(file=file) for file in paths(3)])
-    cache = ManifestCache(1_000_000)
+    cache = BoundedCache(1_000_000)
     read_manifest(IO, manifest, NOTHING, columns=["file_path"], cache=cache)
     read_manifest(IO, manifest, NOTHING, columns=["record_count"], cache=cache)
     Path(manifest.manifest_path).unlink()
@@ -168,7 +169,7 @@ def test_a_decoded_manifest_is_not_read_again_and_columns_are_added(tmp_path: Pa
 
 def test_cached_columns_inherit_from_the_manifest_that_asks(tmp_path: Path) -> None:
     manifest = written(tmp_path, [entry()])
-    cache = ManifestCache(1_000_000)
+    cache = BoundedCache(1_000_000)
     for number in (1, 2):
         table = read_manifest(IO, replace(manifest, sequence_number=number), NOTHING, cache=cache)
         assert table.column("data_sequence_number").to_pylist() == [number]

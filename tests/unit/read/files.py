@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 
 from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.arrow.schema import FIELD_ID, to_arrow
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.formats.puffin.deletion_vector import vector_blob
 from iceberg_spark.formats.puffin.write_puffin import write_puffin
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import DeleteFile, FileScanTask

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError, NoSuchFileError
 from iceberg_spark.formats.puffin import read_puffin
 from iceberg_spark.read import deletion_vectors
-from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.read.deletion_vectors import load_vector
 from iceberg_spark.scan.task import DeleteFile
 from tests.builders import field, schema

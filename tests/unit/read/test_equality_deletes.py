@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError, NoSuchFileError
-from iceberg_spark.read.bounded_cache import BoundedCache
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.schema import Schema

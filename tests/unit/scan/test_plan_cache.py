@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.manifest.reader import MANIFEST_CACHE, ManifestCache
-from iceberg_spark.scan import plan_cache, planner
-from iceberg_spark.scan.plan_cache import PLAN_CACHE, PlanCache
+from iceberg_spark.manifest.reader import MANIFEST_CACHE
+from iceberg_spark.scan import plan_cache
+from iceberg_spark.scan.plan_cache import PLAN_CACHE
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.spec.metadata import TableMetadata
 from tests.builders import scan_of
@@ -91,7 +92,7 @@ def test_a_scan_of_whole_files_or_without_residuals_is_planned(
 def test_a_plan_by_a_long_filter_is_not_kept(tmp_path: Path) -> None:
     base = commit(new_table(tmp_path), [data("a")])
     planned(base, f"id IN ({', '.join(map(str, range(10_000)))})")
-    assert len(PLAN_CACHE) == 0
+    assert PLAN_CACHE.count == 0
 
 
 def test_files_that_fields_of_variants_leave_out_are_planned_for_each(tmp_path: Path) -> None:
@@ -130,9 +131,9 @@ def test_who_clears_the_cache_of_manifests_clears_the_plans(tmp_path: Path) -> N
 def test_nothing_is_kept_where_the_cache_of_manifests_is_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan_cache, "MANIFEST_CACHE", ManifestCache(0))
+    monkeypatch.setattr(plan_cache, "MANIFEST_CACHE", BoundedCache(0))
     planned(commit(new_table(tmp_path), [data("a")]))
-    assert len(PLAN_CACHE) == 0
+    assert PLAN_CACHE.count == 0
 
 
 def test_plans_are_kept_up_to_a_number_and_to_so_many_bytes(
@@ -140,15 +141,15 @@ def test_plans_are_kept_up_to_a_number_and_to_so_many_bytes(
 ) -> None:
     numbers = count()
 
-    def kept_of(some: PlanCache) -> int:
-        monkeypatch.setattr(planner, "PLAN_CACHE", some)
+    def kept_of(some: BoundedCache) -> int:
+        monkeypatch.setattr(plan_cache, "PLAN_CACHE", some)
         base = new_table(tmp_path / str(next(numbers)))
         for number in range(4):
             base = commit(base, [data(f"f{number}")])
             planned(base)
-        return len(some)
+        return some.count
 
     size = planned(commit(new_table(tmp_path), [data("f0")])).files.nbytes
-    assert kept_of(PlanCache(most=3)) == 3
-    assert kept_of(PlanCache(most_bytes=size - 1)) == 0
-    assert kept_of(PlanCache(most_bytes=8 * size)) in (1, 2)
+    assert kept_of(BoundedCache(entries=3)) == 3
+    assert kept_of(BoundedCache(size - 1)) == 0
+    assert kept_of(BoundedCache(8 * size)) in (1, 2)
