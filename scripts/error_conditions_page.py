@@ -8,7 +8,7 @@ import inspect
 import sys
 from pathlib import Path
 
-from iceberg_spark.api.spark_errors import CONDITIONS
+from iceberg_spark.pyspark_hooks.spark_errors import CONDITIONS
 from iceberg_spark.spark.session import error_conditions
 from iceberg_spark.spark.session.error_conditions import ErrorCondition
 
