@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.pinned import PinnedTable, pinned
-from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.errors import InvalidInputError, InvalidOptionError, NoSuchTableError
 from iceberg_spark.inspect.names import MetadataTable, metadata_table
 from iceberg_spark.inspect.position_deletes import PositionDeleteFile
 from iceberg_spark.inspect.request import Inspection, Part, inspection, parts, read_parts
@@ -90,7 +90,14 @@ def pin_metadata_table(
         loaded: the table and the location of its metadata.
         name: the metadata table, for example `snapshots`.
         version: the options that choose a version, for example `version_as_of`.
+
+    Raises:
+        NoSuchTableError: no metadata table has this name.
     """
+    try:
+        metadata_table(name)
+    except InvalidInputError as error:
+        raise NoSuchTableError(f"No table {loaded.identifier}.{name}: {error}") from None
     path = f"{loaded.metadata_location}#{name}"
     options = ReadOptions(path=path, storage=loaded.io.properties, **version)
     return pin_inspection(options, loaded, name)

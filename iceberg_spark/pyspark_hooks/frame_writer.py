@@ -29,6 +29,7 @@ from iceberg_spark.save.write_options import (
 )
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
 from iceberg_spark.spark.catalyst.column_texts import column_text
+from iceberg_spark.spark.row_level.conditions import explaining_overwrite
 from iceberg_spark.spark.row_level.inner_fields import (
     check_inner_names,
     with_inner_names,
@@ -150,8 +151,10 @@ class FrameWriter:
                     f"{did_you_mean(key, _OVERWRITE_OPTIONS)}"
                 )
         rows = stored(self._frame, destination.table)
-        where = column_text(self._frame.sparkSession, condition)
-        with destination.verbs() as verbs:
+        spark = self._frame.sparkSession
+        where = column_text(spark, condition)
+        explaining = explaining_overwrite(destination.schema, where, spark)
+        with explaining, destination.verbs() as verbs:
             verbs.overwrite(
                 rows,
                 where,

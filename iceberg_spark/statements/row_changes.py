@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,6 +23,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.row_level.conditions import is_of_one_row, names_in
 from iceberg_spark.save.write_options import TABLE_FILE_OPTIONS
 from iceberg_spark.spark.adapt.types import from_spark, type_text
+from iceberg_spark.spark.row_level.conditions import explaining_overwrite
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, with_inner_names
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.error_conditions import (
@@ -197,15 +199,16 @@ def _overwrite(spark: SparkSession, verbs: RowVerbs, planned: _PlannedInsert) ->
             case_sensitive=destination.case_sensitive,
         )
         return
-    verbs.overwrite(
-        rows,
-        with_values(spark, destination.table.schema(), planned.fixed)
-        if where is None
-        else parse_row_filter(spark, where),
-        branch=destination.branch,
-        snapshot_properties=destination.properties,
-        case_sensitive=destination.case_sensitive,
-    )
+    with nullcontext() if where is None else explaining_overwrite(destination.schema, where, spark):
+        verbs.overwrite(
+            rows,
+            with_values(spark, destination.table.schema(), planned.fixed)
+            if where is None
+            else parse_row_filter(spark, where),
+            branch=destination.branch,
+            snapshot_properties=destination.properties,
+            case_sensitive=destination.case_sensitive,
+        )
 
 
 def _matched(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 import iceberg_spark as ice
 from iceberg_spark.errors import IcebergError
@@ -197,6 +198,16 @@ ALTERED = tuple(
         "DROP CONSTRAINT x",
     )
 )
+OVERWRITTEN = tuple(
+    f"INSERT INTO {{c}}.conditions.t REPLACE WHERE {condition} SELECT 1, 'a'"
+    for condition in (
+        "nothing = 1",
+        "sum(id) = 1",
+        "sum(id) OVER () = 1",
+        "rand() > 0.1",
+        "id IN (SELECT id FROM {c}.conditions.t)",
+    )
+)
 PARSED = (
     "ALTER TABLE {c}.conditions.l RENAME COLUMN l.element TO x",
     "ALTER TABLE {c}.conditions.l ADD COLUMN m.value.x int",
@@ -225,6 +236,8 @@ STATEMENTS = (
     *CALLED,
     *ALTERED,
     *PARSED,
+    *OVERWRITTEN,
+    "SELECT * FROM {c}.conditions.t.nothing",
     "INSERT INTO {c}.conditions.t VALUES (DEFAULT + 1, 'a')",
     "SELECT * FROM {c}.conditions.nothing",
     "SELECT * FROM {c}.nowhere.t",
@@ -278,7 +291,7 @@ def test_a_statement_fails_with_javas_condition(
 
 
 @pytest.mark.parametrize(
-    "statement", [*STORED, *ASSIGNED, *DEFINED, *NOT_A_VALUE, *CALLED, *ALTERED]
+    "statement", [*STORED, *ASSIGNED, *DEFINED, *NOT_A_VALUE, *CALLED, *ALTERED, *OVERWRITTEN]
 )
 def test_a_statement_over_connect_fails_with_javas_condition(
     java: SparkSession, remote: Any, statement: str, monkeypatch: pytest.MonkeyPatch
@@ -343,3 +356,23 @@ def test_a_procedure_is_described_as_by_java(java: SparkSession, ours: SparkSess
     assert own_name == name
     assert description[0].startswith("Description: ")
     assert own_description[0].startswith("Description: Remove old snapshots")
+
+
+CONDITIONS = {
+    "unknown": lambda: sf.col("nothing") == 1,
+    "aggregate": lambda: sf.sum("id") == 1,
+    "random": lambda: sf.rand() > 0.1,
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_the_condition_of_an_overwrite_fails_as_in_java(
+    java: SparkSession, ours: SparkSession, condition: str
+) -> None:
+    conditions = []
+    for session, name in ((java, "j"), (ours, "mine")):
+        rows = session.sql("SELECT 1L AS id, 'a' AS region")
+        with pytest.raises(AnalysisException) as caught:
+            rows.writeTo(f"{name}.conditions.t").overwrite(CONDITIONS[condition]())
+        conditions.append(caught.value.getCondition())
+    assert conditions[0] == conditions[1]

@@ -8,23 +8,27 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType
 from sqlglot.tokenizer_core import Token
 
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.dialect import SPARK
 from iceberg_spark.expr.grammar import grammar
+from iceberg_spark.row_level.conditions import names_in
+from iceberg_spark.spark.row_level.target_rows import empty_frame
 from iceberg_spark.spark.session.error_conditions import (
     MERGE_AGGREGATE,
     MERGE_NON_DETERMINISTIC,
     MISSING_GROUP_BY,
     NOT_BOOLEAN,
+    OVERWRITE_BY_SUBQUERY,
     UNSUPPORTED_EXPRESSION,
     ErrorCondition,
     with_condition,
 )
 from iceberg_spark.spark.session.expressions import expression
+from iceberg_spark.spec.schema import Schema
 
 _PROBE = "__iceberg_spark_probe"
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
@@ -45,6 +49,10 @@ OF_MERGE: Reported = {
     _IN_WHERE: MERGE_AGGREGATE,
     _WINDOW_IN_WHERE: UNSUPPORTED_EXPRESSION,
 }
+_OF_OVERWRITE: Reported = {
+    _IN_WHERE: UNSUPPORTED_EXPRESSION,
+    _WINDOW_IN_WHERE: UNSUPPORTED_EXPRESSION,
+}
 OF_MERGED_VALUES: Reported = {
     "MISSING_GROUP_BY": UNSUPPORTED_EXPRESSION,
     _WINDOW_IN_WHERE: UNSUPPORTED_EXPRESSION,
@@ -61,6 +69,23 @@ def reporting(reported: Reported) -> Iterator[None]:
             if _says(error.__cause__, name):
                 with_condition(error, condition)
                 break
+        raise
+
+
+@contextmanager
+def explaining_overwrite(schema: Schema, condition: str, spark: SparkSession) -> Iterator[None]:
+    """Raise Spark's reason against the condition of an overwrite, if Spark refuses it, too.
+
+    This library converts these conditions to predicates of files, and its errors are about that.
+    Raises InvalidExpressionError.
+    """
+    try:
+        yield
+    except InvalidExpressionError as error:
+        if names_in(["select"], [condition]):
+            raise with_condition(error, OVERWRITE_BY_SUBQUERY) from None
+        with reporting(_OF_OVERWRITE):
+            check_condition(empty_frame(schema, spark), condition, "The condition")
         raise
 
 
