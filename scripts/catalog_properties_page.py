@@ -82,6 +82,16 @@ _REST_SERVER = (
         "`true`: the server has views, although it lists no endpoints",
         "false",
     ),
+    _of(
+        "scan-planning-mode",
+        "`server`: the catalog plans scans ([Let the catalog plan scans](server-side-planning.md))",
+        "client",
+    ),
+    _of(
+        "rest-scan-planning.poll-timeout-ms",
+        "milliseconds to wait for a plan of the server",
+        _ms(_REST.planning_timeout_s),
+    ),
     _of("ssl.cabundle", "a file with the certificates to trust", "those of the system"),
     _of("ssl.client.cert, ssl.client.key", "files with the client's certificate and its key"),
     _of(

@@ -38,6 +38,13 @@ def test_every_page_is_in_the_navigation():
     assert in_navigation <= pages
 
 
+def test_every_page_starts_with_what_the_reader_can_do_after_it():
+    shown_from_the_root = {"index.md", "contributing.md", "changelog.md"}
+    pages = [page for page in DOCS.glob("*.md") if page.name not in shown_from_the_root]
+    starts = {page.name: page.read_text(encoding="utf-8").split("\n\n")[1] for page in pages}
+    assert [name for name, text in starts.items() if not text.startswith("After this page")] == []
+
+
 def test_broken_anchors_fail_the_build():
     assert "anchors: warn" in CONFIGURATION
     assert "mkdocs build --strict" in (ROOT / "Makefile").read_text(encoding="utf-8")
