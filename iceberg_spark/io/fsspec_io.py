@@ -35,6 +35,7 @@ from iceberg_spark.io.foreign_errors import may_be_retried, named_errors
 from iceberg_spark.io.limits import check_read_whole
 from iceberg_spark.io.new_file import NewFile, Unfinished
 from iceberg_spark.io.numbers import number
+from iceberg_spark.io.remote_signing import RequestSigner
 from iceberg_spark.io.secrets import secrets_of
 from iceberg_spark.io.store import IO_IMPL, OddKeyError, Store, exists, size
 from iceberg_spark.lazy import LazyFunction, LazyModule
@@ -62,17 +63,21 @@ class FsspecIO:
     metadata of any table may use.
     """
 
-    __slots__ = ("_allowed", "_hidden", "_properties", "_reached", "_timeout_s")
+    __slots__ = ("_allowed", "_hidden", "_properties", "_reached", "_signer", "_timeout_s")
 
-    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, properties: Mapping[str, str] | None = None, signer: RequestSigner | None = None
+    ) -> None:
+        """`signer` signs the requests to S3."""
+        self._signer = signer
         self._properties = dict(properties or {})
         self._hidden = secrets_of(self._properties.items())
         self._timeout_s = number(self._properties, TIMEOUT_S, DEFAULT_TIMEOUT_S)
         self._reached: set[str] = set()
         self._allowed = allowed_places(self._properties)
 
-    def __reduce__(self) -> tuple[type[FsspecIO], tuple[dict[str, str]]]:
-        return FsspecIO, (sent_properties(self._properties),)
+    def __reduce__(self) -> tuple[type[FsspecIO], tuple[dict[str, str], RequestSigner | None]]:
+        return FsspecIO, (sent_properties(self._properties), self._signer)
 
     def __repr__(self) -> str:
         return f"FsspecIO({', '.join(sorted(self._properties))})"
@@ -84,7 +89,8 @@ class FsspecIO:
 
     def limited_to(self, places: frozenset[str]) -> FsspecIO:
         """Return the same storage for these places only (`allowed_places.place_of`)."""
-        limited = FsspecIO({**self._properties, TABLE_SCHEMES: ",".join(sorted(places))})
+        properties = {**self._properties, TABLE_SCHEMES: ",".join(sorted(places))}
+        limited = FsspecIO(properties, self._signer)
         limited._reached = self._reached
         return limited
 
@@ -244,6 +250,8 @@ class FsspecIO:
     def _store(self, path: str) -> Store:
         """Return the client of a location's store, without a request."""
         check_account_host(path, self._properties)
+        if self._signer is not None and location.store_of(path) == "s3":
+            return self._by_fsspec(path)
         store: Store | None = object_store(path, self._properties, self._timeout_s)
         store = store or hdfs_store(path, self._properties)
         return self._by_fsspec(path) if store is None else store
@@ -251,9 +259,10 @@ class FsspecIO:
     def _by_fsspec(self, path: str, instead: OddKeyError | None = None) -> Store:
         """Return fsspec's store of a location; `instead` is why it replaces obstore's."""
         arguments = path, self._properties, self._timeout_s
-        once = partial(file_system, *arguments, once=True)
+        files = partial(file_system, *arguments, signer=self._signer)
+        once = partial(files, once=True)
         try:
-            opened = fsspec_store(location.store_of(path), file_system(*arguments), once)
+            opened = fsspec_store(location.store_of(path), files(), once)
             return cast(Store, opened)
         except ImportError as error:
             if instead is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -12,6 +13,7 @@ from datetime import datetime
 from typing import Any, BinaryIO, cast
 
 import fsspec
+import pyarrow as pa
 import pyarrow.fs as pafs
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
@@ -22,6 +24,7 @@ from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.limits import check_read_whole
 from iceberg_spark.io.location import MEMORY, store_of
 from iceberg_spark.io.numbers import is_true, number
+from iceberg_spark.io.remote_signing import RequestSigner, signed_files
 from iceberg_spark.io.store import below
 from iceberg_spark.lazy import LazyModule
 
@@ -167,7 +170,7 @@ class FsspecStore:
 
     def arrow(self, key: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
         """Return an Arrow file system."""
-        return pafs.PyFileSystem(pafs.FSSpecHandler(self.files))
+        return pafs.PyFileSystem(DriverFiles(self.files))
 
     def make_parents(self, key: str) -> None:
         """Create the parent folders of an object if the store has real ones."""
@@ -175,6 +178,21 @@ class FsspecStore:
         names = (protocol,) if isinstance(protocol, str) else protocol
         if _FOLDERLESS.isdisjoint(names):
             self.files.makedirs(self.files._parent(key), exist_ok=True)
+
+
+class DriverFiles(pafs.FSSpecHandler):  # type: ignore[misc]  # pyarrow ships no types
+    """A driver's files for Arrow's readers.
+
+    pyarrow's own handler asks first whether there is a file, and takes a refusal for a missing one.
+    """
+
+    def open_input_file(self, path: str) -> pa.NativeFile:
+        """Open a file for reading anywhere."""
+        return pa.PythonFile(self.fs.open(path, mode="rb"), mode="r")
+
+    def open_input_stream(self, path: str) -> pa.NativeFile:
+        """Open a file for reading."""
+        return self.open_input_file(path)
 
 
 def _skips_what_fails(files: Any) -> bool:
@@ -232,11 +250,17 @@ class SharedMemoryFiles(MemoryFileSystem):  # type: ignore[misc]  # fsspec ships
 
 
 def file_system(
-    location: str, properties: Mapping[str, str], timeout_s: float, *, once: bool = False
+    location: str,
+    properties: Mapping[str, str],
+    timeout_s: float,
+    *,
+    once: bool = False,
+    signer: RequestSigner | None = None,
 ) -> Any:
     """Return the fsspec file system of a location (fsspec caches one for equal arguments).
 
     With `once` the retries of S3's driver are off (aiohttp still retries after a lost connection).
+    `signer` signs the requests to S3.
 
     Raises ImportError for a driver that is not installed, UnsupportedError for a scheme that
     fsspec does not support.
@@ -256,11 +280,15 @@ def file_system(
         arguments["use_listings_cache"] = False
     from_url = kind._get_kwargs_from_urls(_spelt_for_driver(location))
     options = {key: value for key, value in arguments.items() if value is not None}
-    if not (once and store == "s3"):
+    if store != "s3":
         return kind(**{**from_url, **options})
-    config = {**options["config_kwargs"], "retries": {"total_max_attempts": 1}}  # botocore's
-    files = kind(**{**from_url, **options, "config_kwargs": config})
-    files.retries = 1  # s3fs's own
+    if once:
+        retries = {"retries": {"total_max_attempts": 1}}  # botocore's
+        options["config_kwargs"] = {**options["config_kwargs"], **retries}
+    every = {**from_url, **options}
+    files = kind(**every) if signer is None else signed_files(signer, every, os.getpid())
+    if once:
+        files.retries = 1  # s3fs's own
     return files
 
 

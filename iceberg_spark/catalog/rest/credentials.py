@@ -7,7 +7,6 @@ from typing import Any
 
 from iceberg_spark.catalog.rest.settings import HEADER
 from iceberg_spark.catalog.trust import Trust
-from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.storage import open_storage
@@ -24,7 +23,12 @@ _EXPIRY = (
     "expiration-time",
 )
 _TEMPORARY = ("s3.session-token", "client.session-token")
-_REMOTE_SIGNING = "s3.remote-signing-enabled"
+REMOTE_SIGNING = "s3.remote-signing-enabled"
+_KEYS = frozenset(
+    f"{prefix}.{name}"
+    for prefix in ("s3", "client")
+    for name in ("access-key-id", "secret-access-key", "session-token")
+)
 _KEY = "s3.access-key-id"
 
 
@@ -34,8 +38,8 @@ def storage_properties(
     """Return the storage properties of a table: the catalog's, overridden by the table's own.
 
     `answer` is a LoadTableResult; among its credentials the longest prefix of the location wins.
-    Raises UnsupportedError if the server requires remote signing, and for properties that only the
-    user may set.
+    If the server signs each request to S3 and sends no keys, there are no keys among them. Raises
+    UnsupportedError for properties that only the user may set.
     """
     source = f"The server's answer for the table at {table_location}"
     config = trust.accepted(texts(answer.get("config")), source)
@@ -44,13 +48,16 @@ def storage_properties(
     below = {key: value for key, value in catalog.items() if is_of_storage(key)}
     own = {key: value for key, value in config.items() if is_of_storage(key)}
     every = {**below, **own, **credential}
-    if every.get(_REMOTE_SIGNING, "").lower() == "true" and _KEY not in {**own, **credential}:
-        raise UnsupportedError(
-            f"The server of {table_location} wants to sign each request to the store "
-            f"({_REMOTE_SIGNING}), which is not supported: have it give credentials "
-            "(vended-credentials) instead"
-        )
-    return every
+    if not is_signed(every):
+        return every
+    has_keys = _KEY in {**own, **credential}
+    left_out = (REMOTE_SIGNING,) if has_keys else _KEYS
+    return {key: value for key, value in every.items() if key not in left_out}
+
+
+def is_signed(properties: Mapping[str, str]) -> bool:
+    """Return whether a server signs each request to S3."""
+    return properties.get(REMOTE_SIGNING, "").lower() == "true"
 
 
 def is_of_storage(name: str) -> bool:

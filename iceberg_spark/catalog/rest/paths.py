@@ -52,6 +52,7 @@ CREDENTIALS = f"GET {_TABLE}/credentials"
 PLAN_SCAN = f"POST {_TABLE}/plan"
 FETCH_PLAN = f"GET {_TABLE}/plan/{{plan-id}}"
 CANCEL_PLAN = f"DELETE {_TABLE}/plan/{{plan-id}}"
+SIGN = f"POST {_TABLE}/sign"
 FETCH_SCAN_TASKS = f"POST {_TABLE}/tasks"
 COMMIT_TABLES = "POST /v1/{prefix}/transactions/commit"
 

@@ -15,9 +15,15 @@ from iceberg_spark.catalog.rest.answers import (
     LostAnswerError,
     given_by_server,
 )
-from iceberg_spark.catalog.rest.credentials import expires_at_ms, storage_properties, texts
+from iceberg_spark.catalog.rest.credentials import (
+    expires_at_ms,
+    is_signed,
+    storage_properties,
+    texts,
+)
 from iceberg_spark.catalog.rest.oauth2 import own_of_table
 from iceberg_spark.catalog.rest.paths import LOAD_TABLE
+from iceberg_spark.catalog.rest.remote_signing import rest_signer
 from iceberg_spark.catalog.rest.reports import reporter
 from iceberg_spark.catalog.rest.scan_planning import (
     PlannedTable,
@@ -104,7 +110,10 @@ class RestTables:
         properties = storage_properties(config.properties, node, metadata.location, trust)
         own = own_of_table(texts(node.get("config")))
         made_from = self._name, self._properties, identifier, metadata.location
-        limited = table_io(open_storage(properties), metadata.location)
+        signer = None
+        if is_signed(properties):
+            signer = rest_signer(*made_from[:3], node, properties, own, self.session)
+        limited = table_io(open_storage(properties, signer), metadata.location)
         io = vended_io(self.session.paths, *made_from, limited, own)
         if not is_planned_by_server(self.session, texts(node.get("config")), identifier):
             return io

@@ -155,7 +155,8 @@ def on_network(server: SmallServer) -> Iterator[str]:
         def handle_any(self) -> None:
             length = int(self.headers.get("Content-Length", 0))
             at = URI.removesuffix("/api") + self.path
-            asked = httpx.Request(self.command, at, content=self.rfile.read(length))
+            content = self.rfile.read(length)
+            asked = httpx.Request(self.command, at, headers=dict(self.headers), content=content)
             found = server.meets(asked, lambda: server.answered(asked))
             self.send_response_only(found.status_code)
             for name, value in found.headers.items():

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from iceberg_spark.catalog.rest import vended_io
-from iceberg_spark.catalog.rest.credentials import credential_for, storage_properties
+from iceberg_spark.catalog.rest.credentials import credential_for, is_signed, storage_properties
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.vended_io import VendedIO
 from iceberg_spark.catalog.trust import Trust
@@ -50,12 +50,14 @@ def test_a_tables_own_properties_lie_over_the_catalogs_and_its_credential_over_b
     }
 
 
-def test_remote_signing_is_refused_with_a_reason():
-    config = {"s3.remote-signing-enabled": "true"}
-    with pytest.raises(UnsupportedError, match="vended-credentials"):
-        storage_properties({}, {"config": config}, "s3://b/t", TRUST)
+def test_a_server_that_signs_requests_gets_no_keys_of_the_user():
+    config = {"s3.remote-signing-enabled": "true", "s3.region": "r"}
+    keys = {"s3.access-key-id": "mine", "client.secret-access-key": "x", "s3.session-token": "y"}
+    found = storage_properties(keys, {"config": config}, "s3://b/t", TRUST)
+    assert found == config and is_signed(found)
     given = {"config": config, "storage-credentials": CREDENTIALS}
-    assert storage_properties({}, given, "s3://b/t", TRUST)["s3.access-key-id"] == "table"
+    found = storage_properties({}, given, "s3://b/t", TRUST)
+    assert found["s3.access-key-id"] == "table" and not is_signed(found)
 
 
 def in_ms(seconds: float) -> str:
