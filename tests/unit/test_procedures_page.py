@@ -1,7 +1,7 @@
 """The page about procedures has the parameters and columns of the code."""
 
 from iceberg_spark.statements.procedures import PROCEDURES
-from scripts.procedures_page import PAGE, PURPOSES, insert_report
+from scripts.procedures_page import MEANINGS, PAGE, PURPOSES, insert_report
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -11,3 +11,13 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_each_procedure_has_a_purpose() -> None:
     assert PURPOSES.keys() == PROCEDURES.keys()
+
+
+def test_each_meaning_is_that_of_a_parameter() -> None:
+    parameters = {
+        name
+        for procedure, described in PROCEDURES.items()
+        for parameter in described.parameters
+        for name in (parameter, f"{procedure}.{parameter}")
+    }
+    assert MEANINGS.keys() - parameters == set()
