@@ -376,3 +376,15 @@ def test_the_condition_of_an_overwrite_fails_as_in_java(
             rows.writeTo(f"{name}.conditions.t").overwrite(CONDITIONS[condition]())
         conditions.append(caught.value.getCondition())
     assert conditions[0] == conditions[1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["bucket(1)", "bucket(1, 2, 3)", "years()", "years(DATE '2020-01-01', 1)", "truncate(2)"],
+)
+def test_a_function_with_other_arguments_fails_during_analysis_as_in_java(
+    java: SparkSession, ours: SparkSession, call: str
+) -> None:
+    for session, name in ((java, "j"), (ours, "mine")):
+        with pytest.raises(AnalysisException, match=call.partition("(")[0]):
+            session.sql(f"SELECT {name}.system.{call} FROM {name}.conditions.e")

@@ -101,8 +101,11 @@ def _replaced(
             pieces.append(f"'{_installed()}'")
             position = last.end + 1
             continue
+        arguments = _arguments(spark, text, tokens, last, name)
         if name == _TRUNCATE:
-            second = _second(spark, text, tokens, last, type_of, has_short)
+            argument = arguments[1].needed()
+            inside = tokens_of(argument, session_dialect(spark))
+            second = _replaced(spark, argument, inside, type_of, has_short)
             pieces.append(_truncate(spark, second, type_of))
         else:
             pieces.append(_registered(spark, name))
@@ -110,22 +113,17 @@ def _replaced(
     return "".join([*pieces, text[position:]])
 
 
-def _second(
-    spark: SparkSession,
-    text: str,
-    tokens: list[Token],
-    bracket: Token,
-    type_of: TypeOf,
-    has_short: bool,
-) -> str:
-    """Return the second argument of a call, with its own calls replaced."""
+def _arguments(
+    spark: SparkSession, text: str, tokens: list[Token], bracket: Token, name: str
+) -> list[Cursor]:
+    """Return the arguments of a call. Raises InvalidInputError if there are too many or too few."""
     inner = Cursor(text, tokens[tokens.index(bracket) :], session_dialect(spark)).brackets()
-    arguments = inner.items()
-    if len(arguments) != 2:
-        raise InvalidInputError(f"truncate(w, x) takes 2 arguments, not {len(arguments)}")
-    argument = arguments[1].needed()
-    inside = tokens_of(argument, session_dialect(spark))
-    return _replaced(spark, argument, inside, type_of, has_short)
+    arguments = [] if inner.at_end else inner.items()
+    count = 1 if name in _OF_TIME else 2
+    if len(arguments) != count:
+        needed = "1 argument" if count == 1 else f"{count} arguments"
+        raise InvalidInputError(f"{name}(...) takes {needed}, not {len(arguments)}")
+    return arguments
 
 
 def _calls(
@@ -144,6 +142,8 @@ def _calls(
         last = tokens[index + 3]
         if name == _VERSION:
             last = tokens[min(index + 4, len(tokens) - 1)]
+            if last.token_type is not TokenType.R_PAREN:
+                raise InvalidInputError(f"{_VERSION}() takes no arguments")
         yield first, name, last
 
 
