@@ -269,7 +269,8 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
 
     private UnsupportedOperationException changes() {
         return new UnsupportedOperationException(
-                "Catalog " + name + " is changed by spark.sql of an enabled session, one statement a call");
+                "Catalog " + name + " is changed by spark.sql of an enabled session, one statement a call: "
+                + "run the statements of a script (BEGIN ... END) one by one");
     }
 }
 

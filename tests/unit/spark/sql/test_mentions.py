@@ -36,6 +36,7 @@ OTHERS = [
     "SHOW VIEWS FROM {c}.d 'a*'",
     "SHOW TABLE EXTENDED IN {c}.d LIKE 'a*'",
     "SHOW PROCEDURES IN {c}.system",
+    "DESCRIBE PROCEDURE {c}.system.expire_snapshots",
     "SHOW USER FUNCTIONS IN {c}.system",
     "SHOW FUNCTIONS {c}.system.days",
     "SHOW COLUMNS IN t FROM {c}.d",
