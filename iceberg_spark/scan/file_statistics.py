@@ -1,14 +1,13 @@
-"""Statistics of one column of a plan's files from manifests: counts and bounds."""
+"""Statistics of a plan's files from manifests: counts and bounds of columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.expr.stats import Kind, Statistic, column
+from iceberg_spark.expr.stats import Statistic
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.scan.column_stats import map_columns, stats_table
 from iceberg_spark.scan.entry_tables import entry_tables
@@ -16,72 +15,34 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.partition_type import partition_type
-from iceberg_spark.spec.types import LongType, NestedField
 
 _COLUMNS = ("status", "file_path", "record_count")
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnStatistics:
-    """The number of values of a column that are not null, the least and the greatest of them.
-
-    `least` and `greatest` are Arrow scalars: null if all values are null, None without `bounds`.
-    """
-
-    value_count: int
-    least: Any = None
-    greatest: Any = None
-
-
 def file_statistics(
-    plan: ScanPlan, paths: pa.Array, field: NestedField, *, bounds: bool
-) -> ColumnStatistics | None:
-    """Return the statistics of a column over some files of a plan.
+    plan: ScanPlan, paths: pa.Array, statistics: Sequence[Statistic]
+) -> pa.Table | None:
+    """Return the statistics of files of a plan, in the order of the paths.
 
     Args:
         plan: the plan of a snapshot.
         paths: the paths of files of the snapshot, as the manifests spell them.
-        field: a column of the table, of a primitive type.
-        bounds: whether the least and the greatest value are needed.
+        statistics: the columns of the result, named by `expr.stats.column`.
 
-    Returns None unless the manifests have the statistics of each of the files.
+    Returns None unless the manifests list each of the files, and if a catalog planned them.
     Raises CorruptFileError and NoSuchFileError if a manifest cannot be read.
     """
     if plan.is_by_catalog:
         return None
-    needed = [
-        Statistic(Kind.NULL_COUNT, field.field_id, LongType()),
-        Statistic(Kind.VALUE_COUNT, field.field_id, LongType()),
-    ]
-    if bounds:
-        kind = field.field_type
-        needed += [Statistic(side, field.field_id, kind) for side in (Kind.LOWER, Kind.UPPER)]
     tables = [
-        stats_table(entries, needed).append_column("rows", entries.column("record_count"))
-        for entries in _entries(plan, paths, map_columns(needed))
+        stats_table(entries, statistics).append_column("file_path", entries.column("file_path"))
+        for entries in _entries(plan, paths, map_columns(statistics))
     ]
-    if not len(paths):
-        return ColumnStatistics(0)
-    files = pa.concat_tables(tables) if tables else None
-    if files is None or files.num_rows != len(paths):
+    if not tables:
         return None
-    return _over_all(files, field, bounds=bounds)
-
-
-def _over_all(files: pa.Table, field: NestedField, *, bounds: bool) -> ColumnStatistics | None:
-    nulls = files.column(column(Kind.NULL_COUNT, field.field_id))
-    if nulls.null_count:
-        return None
-    rows = files.column("rows")
-    value_count = (pc.sum(rows).as_py() or 0) - (pc.sum(nulls).as_py() or 0)
-    if not bounds:
-        return ColumnStatistics(value_count)
-    with_values = files.filter(pc.less(nulls, rows))
-    lower = with_values.column(column(Kind.LOWER, field.field_id))
-    upper = with_values.column(column(Kind.UPPER, field.field_id))
-    if lower.null_count or upper.null_count:
-        return None
-    return ColumnStatistics(value_count, pc.min(lower), pc.max(upper))
+    files = pa.concat_tables(tables)
+    rows = pc.index_in(paths, files.column("file_path").combine_chunks())
+    return None if rows.null_count else files.take(rows)
 
 
 def _entries(plan: ScanPlan, paths: pa.Array, maps: tuple[str, ...]) -> list[pa.Table]:

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
+from iceberg_spark.spark.reading import answered_aggregates
 from tests.spark.settings import settings
 
 COLUMNS = (
@@ -179,8 +180,132 @@ def test_partitions_of_nan_and_zeros_are_compared_as_spark_does(
         assert tuple(answered) == (len(found), found[-1] if found else None), condition
 
 
-def test_groups_are_read(frame: DataFrame) -> None:
-    assert not is_answered(frame.groupBy("part").count())
+GROUPED_COLUMNS = "day date, region string, open boolean, price decimal(9,2), at timestamp, v int"
+KEYS = ("day", "region", "open", "price", "at")
+
+
+UNION = """SELECT region, count(*) FROM (
+    SELECT region, v FROM grouped WHERE open UNION ALL SELECT region, v FROM grouped
+) GROUP BY region"""
+
+
+@pytest.fixture(scope="module")
+def grouped_place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A table of many identity partitions, some of NULL, with several files in each."""
+    path = str(tmp_path_factory.mktemp("groups") / "t")
+    table = ice.create_table(path, GROUPED_COLUMNS, partition_by=list(KEYS))
+    schema = table.scan().to_arrow().schema
+    for start in (0, 40):
+        rows = [_grouped_row(number) for number in range(start, start + 40)]
+        table.append(pa.Table.from_pylist(rows, schema=schema))
+    return path
+
+
+def _grouped_row(number: int) -> dict[str, Any]:
+    if number % 11 == 3:
+        return {"v": number}
+    return {
+        "day": dt.date(1582, 10, 1) + dt.timedelta(number % 4 * 20),
+        "region": ["", "null", "a\nb", 'q"uote\\', "ß"][number % 5],
+        "open": number % 3 == 1,
+        "price": Decimal(number % 2) / 4,
+        "at": WALL + dt.timedelta(number % 2 * 9999, microseconds=7),
+        "v": None if number % 5 == 4 else number,
+    }
+
+
+@pytest.fixture
+def grouped(spark: SparkSession, grouped_place: str) -> DataFrame:
+    frame = ice.load_table(grouped_place).scan().to_df(spark)
+    frame.createOrReplaceTempView("grouped")
+    return frame
+
+
+def groups_of(grouped: DataFrame, query: str) -> tuple[list[str], list[str], bool]:
+    """The rows of a query, those without answered aggregates, and whether metadata answered it."""
+    spark = grouped.sparkSession
+    answered = spark.sql(query)
+    rows = sorted(str(row) for row in answered.collect())
+    with settings(spark, {"spark.sql.iceberg.aggregate-push-down.enabled": "false"}):
+        return rows, sorted(str(row) for row in spark.sql(query).collect()), is_answered(answered)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(f"SELECT {key}, count(*), count(v), min(v), max(v) FROM grouped GROUP BY {key}"
+          for key in KEYS),
+        "SELECT region, open, max(v) - min(v) AS spread FROM grouped GROUP BY region, open",
+        "SELECT count(*) FROM grouped GROUP BY day",
+        "SELECT DISTINCT region FROM grouped",
+        "SELECT region, count(*) FROM grouped WHERE open AND price < 1 GROUP BY region",
+        "SELECT day, count(*) AS n FROM grouped GROUP BY day HAVING n > 10 ORDER BY n",
+        "SELECT r, max(v) FROM (SELECT region AS r, v FROM grouped) GROUP BY r",
+        UNION,
+        "SELECT region, count(*) FROM grouped WHERE region = 'nowhere' GROUP BY region",
+        "SELECT upper(region), n FROM (SELECT region, count(*) AS n FROM grouped GROUP BY region)",
+    ],
+)  # fmt: skip
+def test_groups_of_identity_partitions_are_answered(grouped: DataFrame, query: str) -> None:
+    answered, read, is_from_metadata = groups_of(grouped, query)
+    assert is_from_metadata
+    assert answered == read
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT v, count(*) FROM grouped GROUP BY v",
+        "SELECT day + INTERVAL 1 DAY, count(*) FROM grouped GROUP BY 1",
+        "SELECT region, sum(v) FROM grouped GROUP BY region",
+        "SELECT region, count(*) FROM grouped GROUP BY ROLLUP(region)",
+        "SELECT region, count(*) FROM grouped WHERE v > 3 GROUP BY region",
+        "SELECT region, count(*) FILTER (WHERE v > 3) FROM grouped GROUP BY region",
+        "SELECT c, count(*) FROM (SELECT region COLLATE UTF8_LCASE AS c FROM grouped) GROUP BY c",
+        "SELECT region, min(region) FROM grouped GROUP BY region",
+        "SELECT count(DISTINCT region) FROM grouped",
+    ],
+)
+def test_other_groups_are_read(grouped: DataFrame, query: str) -> None:
+    answered, read, is_from_metadata = groups_of(grouped, query)
+    assert not is_from_metadata
+    assert answered == read
+
+
+def test_groups_of_files_of_an_earlier_spec_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "i int, v int")
+    table.append(ints(i=[1, 2], v=[1, 2]))
+    with table.update_spec() as update:
+        update.add_field("i")
+    table.append(ints(i=[1, 3], v=[5, 6]))
+    groups = table.refresh().scan().to_df(spark).groupBy("i").count()
+    assert not is_answered(groups)
+    assert sorted(map(tuple, groups.collect())) == [(1, 2), (2, 1), (3, 1)]
+    late = table.refresh().scan("i = 3").to_df(spark).groupBy("i").count()
+    assert [tuple(row) for row in late.collect()] == [(3, 1)]
+
+
+def test_groups_of_a_widened_and_renamed_column(spark: SparkSession, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "i int, v int", partition_by=["i"])
+    table.append(ints(i=[1, 2], v=[1, 2]))
+    with table.update_schema() as update:
+        update.update_column("i", "bigint")
+        update.rename_column("i", "number")
+    table = table.refresh()
+    table.append(
+        pa.table({"number": pa.array([1, 2**40], pa.int64()), "v": pa.array([5, 6], pa.int32())})
+    )
+    groups = table.refresh().scan().to_df(spark).groupBy("number").agg({"v": "max"})
+    assert is_answered(groups)
+    assert sorted(map(tuple, groups.collect())) == [(1, 5), (2, 2), (2**40, 6)]
+
+
+def test_more_groups_than_the_bound_are_read(
+    grouped: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answered_aggregates, "_MOST_GROUPS", 2)
+    answered, read, is_from_metadata = groups_of(grouped, "SELECT DISTINCT region FROM grouped")
+    assert (answered, is_from_metadata) == (read, False)
 
 
 @pytest.mark.parametrize("key", [[], ["i"]])

@@ -20,6 +20,7 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
@@ -28,8 +29,8 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
@@ -43,6 +44,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.unsafe.types.UTF8String;
 
 import scala.Function1;
 import scala.Option;
@@ -102,7 +105,7 @@ public class FilePruning {
  *
  *   request: {"relations": [{"number": 0, "leaf": 0 (-1 in a subquery), "mark": "5f…",
  *                            "columns": ["id", …] or null for all, "filters": [expression, …]}, …],
- *             "aggregates": [{"number": 0, "relations": [0, …],
+ *             "aggregates": [{"number": 0, "relations": [0, …], "groups": [["day", …], …],
  *                             "functions": [{"name": "count", "columns": ["id", …] or null for *}, …]}, …]}
  *
  * Python makes its changes by the methods of `PlanQuery`, and returns whether they are complete.
@@ -209,10 +212,11 @@ public final class PlanQuery {
     /**
      * Answers an aggregate from metadata.
      *
-     * @param values a line for each of its functions: "null", or the value as Spark keeps it
+     * @param rows a JSON array for each group, with the texts of its columns and of its functions as
+     *     Spark keeps them, or null
      */
-    public void answer(int number, String values) {
-        scans.aggregate(number).answer(values.split("\n"));
+    public void answer(int number, String rows) throws Exception {
+        scans.aggregate(number).answer((String[][]) new ObjectMapper().readValue(rows, String[][].class));
     }
 
     /** Returns the plan with all changes. */
@@ -544,15 +548,19 @@ final class Scan {
     }
 }
 
-/** An aggregate without groups, directly above relations: metadata may tell its values. */
+/** An aggregate of whole relations, in groups of columns or of all rows: metadata may tell its values. */
 final class MetadataAggregate {
     private final List scans;
+    private final List groups;
+    private final List names;
     private final List functions;
     private final List described;
-    private Object[] values;
+    private Seq rows;
 
-    private MetadataAggregate(List scans, List functions, List described) {
+    private MetadataAggregate(List scans, List groups, List names, List functions, List described) {
         this.scans = scans;
+        this.groups = groups;
+        this.names = names;
         this.functions = functions;
         this.described = described;
     }
@@ -560,17 +568,35 @@ final class MetadataAggregate {
     /** Returns null if metadata can't answer; the leaves below the aggregate start at `first`. */
     static MetadataAggregate of(Aggregate plan, Scans all, int first) {
         List scans = new ArrayList();
-        if (!plan.groupingExpressions().isEmpty() || !addScans(plan.child(), false, all, first, scans) || scans.isEmpty()) {
+        if (!addScans(plan.child(), false, all, first, scans) || scans.isEmpty()) {
             return null;
+        }
+        List groups = new ArrayList();
+        List names = new ArrayList();
+        for (int i = 0; i < plan.groupingExpressions().length(); i++) {
+            Object group = plan.groupingExpressions().apply(i);
+            List columns = new ArrayList();
+            if (!addColumns(group, plan.child(), columns) || !isComparedByValue(((Attribute) group).dataType())) {
+                return null;
+            }
+            groups.add(group);
+            names.add(columns);
         }
         List functions = new ArrayList();
         List described = new ArrayList();
         for (int i = 0; i < plan.aggregateExpressions().length(); i++) {
-            if (!addFunctions((Expression) plan.aggregateExpressions().apply(i), plan.child(), functions, described)) {
+            Expression expression = (Expression) plan.aggregateExpressions().apply(i);
+            if (!addFunctions(expression, plan.child(), groups, functions, described)) {
                 return null;
             }
         }
-        return functions.isEmpty() ? null : new MetadataAggregate(scans, functions, described);
+        boolean isConstant = functions.isEmpty() && groups.isEmpty();
+        return isConstant ? null : new MetadataAggregate(scans, groups, names, functions, described);
+    }
+
+    /** Whether equal values of a type are one group: not so for texts with a collation. */
+    private static boolean isComparedByValue(DataType type) {
+        return !(type instanceof StringType) || type == DataTypes.StringType;
     }
 
     /**
@@ -599,14 +625,16 @@ final class MetadataAggregate {
     }
 
     /** Adds the functions of an expression; returns false for one that metadata can't answer. */
-    private static boolean addFunctions(Expression expression, LogicalPlan child, List functions, List described) {
+    private static boolean addFunctions(
+            Expression expression, LogicalPlan child, List groups, List functions, List described) {
         if (!(expression instanceof AggregateExpression)) {
             for (int i = 0; i < expression.children().length(); i++) {
-                if (!addFunctions((Expression) expression.children().apply(i), child, functions, described)) {
+                Expression part = (Expression) expression.children().apply(i);
+                if (!addFunctions(part, child, groups, functions, described)) {
                     return false;
                 }
             }
-            return !(expression instanceof Attribute);
+            return !(expression instanceof Attribute) || isGroup((Attribute) expression, groups);
         }
         AggregateExpression aggregate = (AggregateExpression) expression;
         Expression function = aggregate.aggregateFunction();
@@ -627,6 +655,15 @@ final class MetadataAggregate {
         functions.add(aggregate);
         described.add(json);
         return true;
+    }
+
+    private static boolean isGroup(Attribute column, List groups) {
+        for (int i = 0; i < groups.size(); i++) {
+            if (((Attribute) groups.get(i)).exprId().equals(column.exprId())) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Adds the names that a column has in each of the relations; returns false if it is none of theirs. */
@@ -674,17 +711,37 @@ final class MetadataAggregate {
         java.util.Map json = new LinkedHashMap();
         json.put("number", Integer.valueOf(number));
         json.put("relations", numbers);
+        json.put("groups", names);
         json.put("functions", described);
         return json;
     }
 
-    void answer(String[] texts) {
-        Object[] literals = new Object[functions.size()];
-        for (int i = 0; i < literals.length; i++) {
-            DataType type = ((AggregateExpression) functions.get(i)).dataType();
-            literals[i] = new Literal(texts[i].equals("null") ? null : value(texts[i], type), type);
+    void answer(String[][] texts) {
+        List output = output();
+        List found = new ArrayList();
+        for (int i = 0; i < texts.length; i++) {
+            Object[] row = new Object[output.size()];
+            for (int j = 0; j < row.length; j++) {
+                row[j] = texts[i][j] == null ? null : value(texts[i][j], ((Attribute) output.get(j)).dataType());
+            }
+            found.add(new GenericInternalRow(row));
         }
-        values = literals;
+        rows = CollectionConverters.asScala(found).toSeq();
+    }
+
+    /** Returns the columns of the groups, followed by the results of the functions. */
+    private List output() {
+        List output = new ArrayList(groups);
+        output.addAll(results());
+        return output;
+    }
+
+    private List results() {
+        List results = new ArrayList();
+        for (int i = 0; i < functions.size(); i++) {
+            results.add(((AggregateExpression) functions.get(i)).resultAttribute());
+        }
+        return results;
     }
 
     private static Object value(String text, DataType type) {
@@ -694,31 +751,37 @@ final class MetadataAggregate {
         if (type == DataTypes.BooleanType) {
             return Boolean.valueOf(text);
         }
+        if (type instanceof StringType) {
+            return UTF8String.fromString(text);
+        }
         boolean isShort = type == DataTypes.IntegerType || type == DataTypes.DateType;
         return isShort ? (Object) Integer.valueOf(text) : (Object) Long.valueOf(text);
     }
 
-    /** Returns a row of the values in place of the aggregate, if they are known. */
+    /** Returns the rows of the groups in place of the aggregate, if they are known. */
     LogicalPlan changed(Aggregate plan) {
-        if (values == null) {
+        if (rows == null) {
             return plan;
         }
-        List row = new ArrayList();
+        Answering answering = new Answering(functions, results());
+        List columns = new ArrayList();
         for (int i = 0; i < plan.aggregateExpressions().length(); i++) {
-            row.add(((Expression) plan.aggregateExpressions().apply(i)).transform(new Answering(functions, values)));
+            columns.add(((Expression) plan.aggregateExpressions().apply(i)).transform(answering));
         }
-        return new Project(CollectionConverters.asScala(row).toSeq(), new OneRowRelation());
+        Seq output = CollectionConverters.asScala(output()).toSeq();
+        LocalRelation groupRows = new LocalRelation(output, rows, false, Option.empty());
+        return new Project(CollectionConverters.asScala(columns).toSeq(), groupRows);
     }
 }
 
-/** Values in place of the functions of an aggregate. */
+/** Results in place of the functions of an aggregate. */
 final class Answering extends AbstractPartialFunction {
     private final List functions;
-    private final Object[] values;
+    private final List results;
 
-    Answering(List functions, Object[] values) {
+    Answering(List functions, List results) {
         this.functions = functions;
-        this.values = values;
+        this.results = results;
     }
 
     public boolean isDefinedAt(Object expression) {
@@ -727,7 +790,7 @@ final class Answering extends AbstractPartialFunction {
 
     public Object applyOrElse(Object expression, Function1 otherwise) {
         int i = functions.indexOf(expression);
-        return i < 0 ? otherwise.apply(expression) : values[i];
+        return i < 0 ? otherwise.apply(expression) : results.get(i);
     }
 }
 

@@ -65,10 +65,14 @@ class AggregateFunction:
 
 @dataclass(frozen=True, slots=True)
 class ScannedAggregate:
-    """An aggregate without groups over the rows of some relations that their filters select."""
+    """An aggregate of the rows of some relations that their filters select.
+
+    `groups` are the columns that it groups by, each by its name in each relation.
+    """
 
     number: int
     relations: tuple[int, ...]
+    groups: tuple[tuple[str, ...], ...]
     functions: tuple[AggregateFunction, ...]
 
 
@@ -88,6 +92,8 @@ class PrunedRelation:
     used_bytes: int
     mask: npt.NDArray[np.bool_] | None
 
+
+Value: TypeAlias = int | Decimal | bool | str | None
 
 Choose: TypeAlias = Callable[[SparkSession, ScannedPlan, Any], None]
 """Prunes the relations of a plan, which is Java's `PlanQuery`."""
@@ -151,12 +157,19 @@ def pruning_failure(session: SparkSession) -> str | None:
     return STATUS.last_failure
 
 
-def answer_aggregate(
-    query: Any, number: int, values: Sequence[int | Decimal | bool | None]
-) -> None:
-    """Answer an aggregate of a plan: dates are days, timestamps are microseconds."""
-    texts = ("null" if value is None else str(value).lower() for value in values)
-    query.answer(number, "\n".join(texts))
+def answer_aggregate(query: Any, number: int, rows: Sequence[Sequence[Value]]) -> None:
+    """Answer an aggregate of a plan with a row for each group: its columns, then its functions.
+
+    Dates are days, timestamps are microseconds.
+    """
+    texts = [[_text(value) for value in row] for row in rows]
+    query.answer(number, json.dumps(texts))
+
+
+def _text(value: Value) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else str(value)
 
 
 class _Callback:
@@ -199,6 +212,7 @@ def parse_request(request: str) -> ScannedPlan:
         ScannedAggregate(
             aggregate["number"],
             tuple(aggregate["relations"]),
+            tuple(map(tuple, aggregate["groups"])),
             tuple(map(_function, aggregate["functions"])),
         )
         for aggregate in plan["aggregates"]

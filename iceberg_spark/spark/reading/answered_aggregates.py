@@ -7,34 +7,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.expr.stats import Kind, Statistic, column
 from iceberg_spark.expr.variant_filter import of_columns
-from iceberg_spark.scan.file_statistics import ColumnStatistics, file_statistics
+from iceberg_spark.scan.file_statistics import file_statistics
+from iceberg_spark.scan.plan import PartitionTuples, ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.spark.catalyst.file_pruning import (
     AggregateFunction,
     ScannedAggregate,
     ScannedRelation,
+    Value,
     answer_aggregate,
 )
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
 from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
 from iceberg_spark.spark.reading.relation_registry import RegisteredRelation
 from iceberg_spark.spec import types as t
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.transforms import IdentityTransform
 
 _EXACT_BOUNDS = (
     t.BooleanType, t.IntegerType, t.LongType, t.DateType, t.DecimalType, t.TimestampType,
     t.TimestamptzType,
 )  # fmt: skip
 """Types with exact bounds. Bounds of text may be truncated, and those of floats leave out NaN."""
+_GROUPED = (*_EXACT_BOUNDS, t.StringType)
+"""Types of partition columns that are grouped by: equal values are one group."""
+_MOST_GROUPS = 10_000
+"""Rows that travel to the JVM as text; more groups are read from the files."""
 
-Value: TypeAlias = int | bool | Decimal | None
 Relations: TypeAlias = Mapping[int, tuple[ScannedRelation, FilteredPlan]]
 
 
@@ -44,11 +52,11 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Files:
-    """The files of a relation, by their paths, if the aggregate uses all of their rows."""
+    """Rows of a plan's `files`: those of a relation of which an aggregate uses all rows."""
 
     registered: RegisteredRelation
-    paths: pa.Array
-    rows: int
+    plan: ScanPlan
+    files: pa.Table
 
 
 def answer_aggregates(
@@ -60,11 +68,15 @@ def answer_aggregates(
     """
     for aggregate in aggregates:
         try:
-            files = [_whole_files(*relations[number]) for number in aggregate.relations]
-            values = [_value(function, files) for function in aggregate.functions]
+            of_files = [
+                _of_files(aggregate, index, _whole_files(*relations[number]))
+                for index, number in enumerate(aggregate.relations)
+            ]
         except (_Unknown, KeyError):
             continue
-        answer_aggregate(query, aggregate.number, values)
+        rows = _totals(aggregate, pa.concat_tables(of_files))
+        if len(rows) <= _MOST_GROUPS:
+            answer_aggregate(query, aggregate.number, rows)
 
 
 def _whole_files(scanned: ScannedRelation, filtered: FilteredPlan) -> _Files:
@@ -73,7 +85,7 @@ def _whole_files(scanned: ScannedRelation, filtered: FilteredPlan) -> _Files:
     if registered.shows_deleted_rows:
         raise _Unknown
     if not scanned.filters:
-        return _Files(registered, registered.paths.combine_chunks(), registered.rows)
+        return _Files(registered, registered.plan, _of_relation(registered, registered.plan))
     reader = PushedConditions(registered.columns, registered.plan.context.table_schema)
     condition = reader.exact_predicate(scanned.filters)
     metadata = registered.plan.metadata
@@ -84,51 +96,148 @@ def _whole_files(scanned: ScannedRelation, filtered: FilteredPlan) -> _Files:
         raise _Unknown  # fields of variants choose files alone
     context = replace(registered.plan.context, row_filter=row_filter)
     exact = plan(metadata, context.io, context)
-    of_relation = pc.is_in(exact.files.column("file_path"), registered.paths.combine_chunks())
-    files = exact.files.filter(of_relation)
+    files = _of_relation(registered, exact)
     for index in pc.unique(files.column("residual_index")).to_pylist():
         if exact.residuals[index] != ALWAYS_TRUE:
             raise _Unknown
-    rows = pc.sum(files.column("record_count")).as_py() or 0
-    return _Files(registered, files.column("file_path").combine_chunks(), rows)
+    return _Files(registered, exact, files)
 
 
-def _value(function: AggregateFunction, files: Sequence[_Files]) -> Value:
-    """Return the value of a function over all files. Raises _Unknown."""
-    if function.columns is None:
-        return sum(relation.rows for relation in files)
-    statistics = [
-        _statistics(relation, column, bounds=function.name != "count")
-        for relation, column in zip(files, function.columns, strict=True)
+def _of_relation(registered: RegisteredRelation, planned: ScanPlan) -> pa.Table:
+    paths = registered.paths.combine_chunks()
+    return planned.files.filter(pc.is_in(planned.files.column("file_path"), paths))
+
+
+def _of_files(aggregate: ScannedAggregate, index: int, files: _Files) -> pa.Table:
+    """Return a row for each file with rows: its groups, and the functions of its rows.
+
+    `index` is the relation's place in the aggregate. Raises _Unknown.
+    """
+    columns: dict[str, Any] = {
+        f"group{number}": _partition_values(files, names[index])
+        for number, names in enumerate(aggregate.groups)
+    }
+    fields = [
+        None if function.columns is None else _field(files, function, function.columns[index])
+        for function in aggregate.functions
     ]
-    match function.name:
-        case "count":
-            return sum(of_relation.value_count for of_relation in statistics)
-        case "min":
-            least = (_number(of_relation.least) for of_relation in statistics)
-            return min((value for value in least if value is not None), default=None)
-        case _:
-            greatest = (_number(of_relation.greatest) for of_relation in statistics)
-            return max((value for value in greatest if value is not None), default=None)
+    statistics = _statistics(files, aggregate.functions, fields)
+    rows = files.files.column("record_count")
+    for number, (function, field) in enumerate(zip(aggregate.functions, fields, strict=True)):
+        columns[f"value{number}"] = _values(function, field, rows, statistics)
+    return pa.table(columns).filter(pc.greater(rows, 0))
 
 
-def _statistics(files: _Files, name: str, *, bounds: bool) -> ColumnStatistics:
+def _field(files: _Files, function: AggregateFunction, name: str) -> t.NestedField:
     field = files.registered.field(name)
-    if field is None or (bounds and not isinstance(field.field_type, _EXACT_BOUNDS)):
+    has_bounds = function.name == "count" or (
+        field is not None and isinstance(field.field_type, _EXACT_BOUNDS)
+    )
+    if field is None or not has_bounds:
         raise _Unknown
-    statistics = file_statistics(files.registered.plan, files.paths, field, bounds=bounds)
+    return field
+
+
+def _statistics(
+    files: _Files, functions: Sequence[AggregateFunction], fields: Sequence[t.NestedField | None]
+) -> pa.Table | None:
+    """Return the statistics that the functions need, in the order of the files."""
+    needed: set[Statistic] = set()
+    for function, field in zip(functions, fields, strict=True):
+        if field is not None:
+            needed.add(Statistic(Kind.NULL_COUNT, field.field_id, t.LongType()))
+            needed.add(Statistic(Kind.VALUE_COUNT, field.field_id, t.LongType()))
+            if function.name != "count":  # both: bounds that cross each other are unknown
+                needed.add(Statistic(Kind.LOWER, field.field_id, field.field_type))
+                needed.add(Statistic(Kind.UPPER, field.field_id, field.field_type))
+    if not needed or not files.files.num_rows:
+        return None
+    paths = files.files.column("file_path").combine_chunks()
+    statistics = file_statistics(files.plan, paths, sorted(needed, key=str))
     if statistics is None:
         raise _Unknown
     return statistics
 
 
-def _number(value: Any) -> Value:
-    """Return an Arrow scalar as Spark stores it: dates are days, timestamps are microseconds."""
-    if value is None or not value.is_valid:
-        return None
-    if pa.types.is_date(value.type):
-        value = value.cast(pa.int32())
-    elif pa.types.is_timestamp(value.type):
-        value = value.cast(pa.int64())
-    number: Value = value.as_py()
-    return number
+_BOUND = {"min": Kind.LOWER, "max": Kind.UPPER}
+
+
+def _values(
+    function: AggregateFunction, field: t.NestedField | None, rows: Any, statistics: pa.Table | None
+) -> Any:
+    """Return the value of a function for each file. Raises _Unknown if a file has no statistics."""
+    if field is None:
+        return rows
+    if statistics is None:  # there are no files
+        kind = pa.int64() if function.name == "count" else to_arrow_type(field.field_type)
+        return pa.array([], kind)
+    nulls = statistics.column(column(Kind.NULL_COUNT, field.field_id))
+    if nulls.null_count:
+        raise _Unknown
+    if function.name == "count":
+        return pc.subtract(rows, nulls)
+    bounds = statistics.column(column(_BOUND[function.name], field.field_id))
+    has_values = pc.less(nulls, rows)
+    if pc.any(pc.and_(has_values, pc.is_null(bounds))).as_py():
+        raise _Unknown
+    return pc.if_else(has_values, bounds, pa.scalar(None, bounds.type))
+
+
+def _partition_values(files: _Files, name: str) -> Any:
+    """Return the value of an identity partition column for each file. Raises _Unknown."""
+    field = files.registered.field(name)
+    if field is None or not isinstance(field.field_type, _GROUPED):
+        raise _Unknown
+    table, kind = files.files, to_arrow_type(field.field_type)
+    partition_ids = {
+        spec_id: _identity_field(files.plan.context.specs[spec_id], field.field_id)
+        for spec_id in pc.unique(table.column("spec_id")).to_pylist()
+    }
+    values = pa.nulls(table.num_rows, kind)
+    for spec_id, partition_id in partition_ids.items():
+        of_tuples = [_tuple_values(part, partition_id, kind) for part in files.plan.partitions]
+        of_files = pa.chunked_array(of_tuples, kind).take(table.column("partition_index"))
+        of_spec = pc.equal(table.column("spec_id"), spec_id)
+        values = pc.if_else(of_spec, of_files, values)
+    return values
+
+
+def _identity_field(spec: PartitionSpec, source_id: int) -> int:
+    for partition_field in spec.fields:
+        is_identity = isinstance(partition_field.transform, IdentityTransform)
+        if is_identity and partition_field.source_id == source_id:
+            return partition_field.field_id
+    raise _Unknown
+
+
+def _tuple_values(part: PartitionTuples, partition_id: int, kind: pa.DataType) -> Any:
+    for index, partition_field in enumerate(part.kind.fields):
+        if partition_field.field_id == partition_id:
+            return pc.struct_field(part.tuples, [index]).cast(kind)
+    return pa.nulls(len(part.tuples), kind)
+
+
+def _totals(aggregate: ScannedAggregate, of_files: pa.Table) -> list[list[Value]]:
+    """Return a row for each group: its columns, then the values of the functions."""
+    groups = [f"group{number}" for number in range(len(aggregate.groups))]
+    totals = [
+        (f"value{number}", "sum" if function.name == "count" else function.name)
+        for number, function in enumerate(aggregate.functions)
+    ]
+    found = of_files.group_by(groups).aggregate(totals)
+    columns = [_numbers(found.column(name)) for name in groups]
+    for function, (name, total) in zip(aggregate.functions, totals, strict=True):
+        values = _numbers(found.column(f"{name}_{total}"))
+        is_count = function.name == "count"
+        columns.append([value or 0 for value in values] if is_count else values)
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _numbers(values: Any) -> list[Value]:
+    """Return Arrow values as Spark stores them: dates are days, timestamps are microseconds."""
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        values = values.cast(pa.int64())
+    numbers: list[Value] = values.to_pylist()
+    return numbers

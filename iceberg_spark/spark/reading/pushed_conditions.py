@@ -99,8 +99,16 @@ class PushedConditions:
                 return self._same(left, right)
             case kind, (left, right) if kind in _COMPARISONS:
                 return self._comparison(kind, left, right)
+            case (("AttributeReference" | "GetStructField"), _):
+                return self._is_true(of)
             case _:
                 return None
+
+    def _is_true(self, of: Expression) -> n.Unbound | None:
+        """Return a boolean column as a condition: Spark simplifies `open = true` to `open`."""
+        term = self._term(of)
+        is_boolean = term is not None and isinstance(term.field_type, t.BooleanType)
+        return n.Comparison(n.Op.EQ, term, True) if term is not None and is_boolean else None
 
     def _comparison(self, kind: str, left: Expression, right: Expression) -> n.Unbound | None:
         as_said, exchanged = _COMPARISONS[kind]

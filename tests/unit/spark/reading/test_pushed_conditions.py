@@ -31,6 +31,7 @@ SCHEMA = Schema(
     t.NestedField(9, "w", t.TimestampType(), required=False),
     t.NestedField(10, "v", t.VariantType(), required=False),
     t.NestedField(11, "box", BOX, required=False),
+    t.NestedField(19, "open", t.BooleanType(), required=False),
 )
 
 
@@ -70,6 +71,11 @@ def known(field_id: int, text: str = "") -> n.BoundReference:
 
 FLOAT_OF_A_TENTH = 0.10000000149011612
 UNDERSTOOD = {
+    "a boolean column": (column("open"), n.Comparison(n.Op.EQ, known(19), True)),
+    "a negated boolean column": (
+        made("Not", column("open")),
+        n.Not(n.Comparison(n.Op.EQ, known(19), True)),
+    ),
     "a number": (
         made("GreaterThan", column("id"), literal("5", "long")),
         n.Comparison(n.Op.GT, known(1), 5),
