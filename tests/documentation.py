@@ -1,6 +1,9 @@
 """The Python and SQL of the documentation, as a reader would run them."""
 
+import doctest
+import io
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +31,36 @@ PAGES = (
     "docs/settings.md",
     "docs/sql.md",
 )
-_BLOCK = re.compile(r"^```(python|sql)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"^```(python|sql)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
+)
 _END = re.compile(r";[ \t]*(?:--.*)?$", re.MULTILINE)
+_AS_SHOWN = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def blocks(page: str) -> list[str]:
     """The page's blocks, in order, as Python; `sql_spark` runs the statements of one in SQL."""
-    found = _BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
-    return [text if language == "python" else _calls(text) for language, text in found]
+    return [block for block, _ in _shown(page)]
 
 
-def _calls(text: str) -> str:
-    statements = [one.strip() for one in _END.split(text)]
-    return "".join(f"sql_spark.sql({one!r}).collect()\n" for one in statements if one)
+def _shown(page: str) -> list[tuple[str, str]]:
+    """The page's blocks as Python, with the output that the page shows behind each, or none.
+
+    The last statement of a block in SQL is shown if the page has its rows.
+    """
+    return [
+        (text if language == "python" else _calls(text, shows=bool(output)), output)
+        for language, text, output in _BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    ]
+
+
+def _calls(text: str, *, shows: bool) -> str:
+    statements = [one.strip() for one in _END.split(text) if one.strip()]
+    ends = ["collect()"] * len(statements)
+    if shows:
+        ends[-1] = "show(truncate=False)"
+    calls = zip(statements, ends, strict=True)
+    return "".join(f"sql_spark.sql({statement!r}).{end}\n" for statement, end in calls)
 
 
 def is_sql(block: str) -> bool:
@@ -52,9 +72,17 @@ def needs_spark(block: str) -> bool:
 
 
 def run(page: str, chosen: list[str], folder: Path, **known: Any) -> dict[str, Any]:
-    """Run blocks one after the other in one namespace, with /tmp/ as a folder of their own."""
-    names = dict(known)
+    """Run blocks one after the other in one namespace, with /tmp/ as a folder of their own.
+
+    What a block prints must be what the page shows below it, where `...` stands for any text.
+    """
+    names, shown = dict(known), dict(_shown(page))
     for block in chosen:
         code = re.sub(r"([\"'`])/tmp/", rf"\1{folder}/", block)
-        exec(compile(code, page, "exec"), names)
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile(code, page, "exec"), names)
+        expected, output = shown[block], printed.getvalue()
+        is_as_shown = doctest.OutputChecker().check_output(expected, output, _AS_SHOWN)
+        assert is_as_shown or not expected, f"{page} shows\n{expected}\nfor\n{block}\n{output}"
     return names
