@@ -25,6 +25,7 @@ from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.query import Query, SparksTable, plan_query
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.statements.rows import Merge, WhenClause
+from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.statements.answers import nothing
 from iceberg_spark.statements.landing import Landing, landing
@@ -124,8 +125,14 @@ def _rows_of(
 
 
 def _queried(spark: SparkSession, query: Query, text: str) -> Collection[str]:
-    """Return names of clocks without parentheses that may be columns: all for tables of Spark."""
-    parsed = ParsedQuery.of(text, session_dialect(spark))
+    """Return names of clocks without parentheses that may be columns.
+
+    These are all for tables of Spark, and for a text that only Spark's parser reads.
+    """
+    try:
+        parsed = ParsedQuery.of(text, session_dialect(spark))
+    except UnreadableTextError:
+        return BARE
     if len(parsed.references) > len(query.parts):
         return BARE
     parts = [part for part in query.parts if not isinstance(part, SparksTable)]

@@ -163,6 +163,7 @@ CALLED = (
     "CALL {c}.nowhere.expire_snapshots('conditions.t')",
     "DESCRIBE PROCEDURE {c}.system.nothing",
     "DESCRIBE FUNCTION {c}.system.bucket",
+    "DESCRIBE EXTENDED {c}.conditions.t AS JSON",
 )
 ALTERED = tuple(
     f"ALTER TABLE {{c}}.conditions.r {change}"

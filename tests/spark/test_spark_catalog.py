@@ -283,6 +283,15 @@ def test_a_script_reads_tables_and_one_that_changes_them_is_refused(session: Any
     assert rows(session, "SELECT count(*) FROM sc.d.t") == [(99,)]
 
 
+def test_a_merge_takes_rows_of_a_query_that_only_spark_reads(session: Any) -> None:
+    session.sql(
+        """MERGE INTO sc.d.t t USING
+           (SELECT -1L AS id, corr(DISTINCT id, id) AS k FROM sc.d.t) s ON t.id = s.id
+           WHEN MATCHED THEN DELETE"""
+    )
+    assert rows(session, "SELECT count(*) FROM sc.d.t") == [(99,)]
+
+
 def test_threads_query_at_the_same_time(session: Any) -> None:
     counts: list[int] = []
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spark.session.error_conditions import UNSUPPORTED_COMMAND, with_condition
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 from iceberg_spark.spark.sql.statements.namespaces import KINDS
 from iceberg_spark.spark.sql.statements.rows import partition_values
@@ -278,6 +280,9 @@ def read_describe(cursor: Cursor) -> Listing | None:
     cursor.takes("TABLE")
     extended = cursor.takes_one_of("EXTENDED", "FORMATTED") is not None
     table = cursor.name()
+    if cursor.takes("AS", "JSON"):
+        error = UnsupportedError("DESCRIBE TABLE ... AS JSON: leave AS JSON out for Iceberg tables")
+        raise with_condition(error, UNSUPPORTED_COMMAND)
     column = None if cursor.at_end else cursor.name()
     return _ended(cursor, DescribeTable(table, extended, column))
 
