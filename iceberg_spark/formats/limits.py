@@ -25,6 +25,8 @@ class ReadLimits:
     """Bytes of decompressed Avro blocks that become columns at once."""
     avro_rows: int = 10_000
     """Avro records that are Python values at a time, some twenty times their bytes."""
+    bloom_values: int = 1_000
+    """Values of a filter that are looked up in Bloom filters; of more, some are always found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from iceberg_spark.formats.data_file import (
     sliced,
 )
 from iceberg_spark.formats.limits import READING
+from iceberg_spark.formats.parquet_bloom import BloomReader
 from iceberg_spark.formats.parquet_footer import DecodedBytes, read_footer_sizes
 from iceberg_spark.io.file_io import FileIO
 
@@ -146,7 +147,13 @@ class ParquetReader:
             return groups
         numbers = [candidate.number for candidate in groups]
         matches = may_match_groups(metadata, numbers, request.fields, request.filter, self.path)
-        return [candidate for candidate, keep in zip(groups, matches, strict=True) if keep]
+        blooms = BloomReader(self.source, metadata, _single_leaves(request.fields))
+        return [
+            candidate
+            for candidate, keep in zip(groups, matches, strict=True)
+            # A filter that is larger than the rows costs more than it saves.
+            if keep and blooms.may_match(candidate.number, request.filter, candidate.size)
+        ]
 
     def close(self) -> None:
         """Close the file."""
