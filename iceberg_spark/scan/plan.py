@@ -71,7 +71,8 @@ class ScanPlan(Sequence[FileScanTask]):
 
     `files` (FILES_SCHEMA) has one row per data file, in the order of the manifests.
     `groups` splits and balances the files into the reads of one worker. `metadata` is the version
-    that was planned.
+    that was planned. `added_residuals` are the indices of residuals with conditions that a catalog
+    added to the filter: only readers of tasks apply them.
     """
 
     context: ScanContext
@@ -81,6 +82,7 @@ class ScanPlan(Sequence[FileScanTask]):
     deletes: DeleteIndex
     metrics: ScanMetrics
     metadata: TableMetadata | None = field(default=None, repr=False)
+    added_residuals: frozenset[int] = frozenset()
 
     @property
     def is_by_catalog(self) -> bool:

@@ -179,6 +179,7 @@ def _assembled(
         deletes=deletes,
         metrics=with_totals(ScanMetrics(), files, residuals, deletes),
         metadata=metadata,
+        added_residuals=frozenset(columns.added),
     )
 
 
@@ -244,6 +245,7 @@ class _Columns:
         self._parsed: dict[str, Bound] = {}
         self.deletes = _Deletes()
         self.residuals: dict[Bound, int] = {}
+        self.added: set[int] = set()
 
     def add(self, page: Mapping[str, Any]) -> None:
         """Add the tasks of a page; they refer to delete files of the same page."""
@@ -316,7 +318,12 @@ class _Columns:
         return [residuals[way] for way in way_of.tolist()]
 
     def _numbered(self, own: Bound, added: Bound) -> int:
-        return self.residuals.setdefault(conjunction([own, added]), len(self.residuals))
+        own_parts = set(_conjuncts(own))
+        left = [part for part in _conjuncts(added) if part not in own_parts]
+        index = self.residuals.setdefault(conjunction([own, *left]), len(self.residuals))
+        if left:
+            self.added.add(index)
+        return index
 
 
 def _referenced(delete_files: Sequence[Mapping[str, Any]], number: int, path: str) -> Any:

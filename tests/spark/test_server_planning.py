@@ -3,13 +3,19 @@
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.catalog.planned_io import PlannedPages, ServerPlannedIO
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.spark.reading.plan_frame import plan_frame
 from tests.servers.rest_server import RestServer
 
 pytestmark = pytest.mark.xdist_group("rest")
@@ -134,3 +140,40 @@ def test_appends_and_merges_from_such_tables(served):
         "ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
     )
     assert served.spark.sql(f"SELECT max(id), count(*) FROM {target}").collect()[0] == (100, 25)
+
+
+class Policies:
+    """Plans a table's files as the catalog of a policy that shows the rows of one value only."""
+
+    table = "db.t"
+
+    def __init__(self, table: Table) -> None:
+        self.tasks = [
+            {
+                "data-file": {
+                    "content": "data", "file-path": task.file_path, "file-format": "parquet",
+                    "spec-id": 0, "partition": [], "record-count": task.record_count,
+                    "file-size-in-bytes": task.file_size_in_bytes,
+                },
+                "residual-filter": {"type": "eq", "term": "s", "value": "mine"},
+            }
+            for task in table.scan().plan_files()
+        ]  # fmt: skip
+
+    def plan(self, _: object) -> PlannedPages:
+        return PlannedPages(({"file-scan-tasks": self.tasks},))
+
+
+def test_rows_that_a_policy_hides_are_never_shown(any_spark: Any, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, s string")
+    table.append(pa.table({"id": [1, 2, 3], "s": ["mine", "other", None]}))
+    io = ServerPlannedIO(table.io, Policies(table))
+    for where, columns in ((None, ("*",)), ("id < 3", ("id",))):
+        request = ScanRequest(row_filter=where, selected_fields=columns)
+        planned = plan(table.metadata, io, scan_context(table.metadata, request, io))
+        for filters in (True, False):  # a query of SQL filters by its own conditions
+            frame = plan_frame(planned, any_spark, filters=filters)
+            assert [row.id for row in frame.collect()] == [1]
+            assert frame.count() == 1 and planned.record_count is None
+    with pytest.raises(UnsupportedError, match="filter that the catalog adds"):
+        plan_frame(planned, any_spark, engine="native")

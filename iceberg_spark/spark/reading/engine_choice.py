@@ -204,6 +204,10 @@ def _rules(
     formats = plan.files.column("file_format")
     for name in ("ORC", "AVRO"):
         yield {"AVRO": "Avro"}.get(name, name), _mask(pc.equal(formats, name))
+    if plan.added_residuals:  # a relation applies the filter of the scan, if any
+        added = pa.array(sorted(plan.added_residuals), pa.int32())
+        column = plan.files.column("residual_index")
+        yield "filter that the catalog adds", _mask(pc.is_in(column, value_set=added))
     against = reach.unfit_setting or (requested if isinstance(requested, str) else None)
     if against:
         yield against, everything

@@ -112,6 +112,7 @@ def test_what_a_catalog_adds_to_the_filter_is_checked_too():
     found = planned(table(), tasks(*residual, task("b")), row_filter="id > 5")
     both_texts = "id > 5 AND s = 'mine'"
     assert residuals(found) == [both_texts, "id > 5", "id > 5", both_texts, "id > 5"]
+    assert {found.residuals[index] for index in found.added_residuals} == {found[0].residual}
     policy_alone = planned(table(), tasks(task("a", **{"residual-filter": policy})))
     assert policy_alone.record_count is None
 
@@ -123,6 +124,7 @@ def test_a_filter_that_is_sent_in_other_words_is_not_checked_twice():
     same = task("a", **{"residual-filter": request["filter"]})
     found = planned(table(), tasks(same), row_filter="x > 0.0D AND id != 4")
     assert residuals(found) == ["x > 0.0 AND id != 4"]
+    assert not found.added_residuals
 
 
 def test_deletes_are_those_that_a_task_refers_to():
