@@ -224,10 +224,10 @@ def _totals(aggregate: ScannedAggregate, of_files: pa.Table) -> list[list[Value]
         (f"value{number}", "sum" if function.name == "count" else function.name)
         for number, function in enumerate(aggregate.functions)
     ]
-    found = of_files.group_by(groups).aggregate(totals)
-    columns = [_numbers(found.column(name)) for name in groups]
+    totals_by_group = of_files.group_by(groups).aggregate(totals)
+    columns = [_numbers(totals_by_group.column(name)) for name in groups]
     for function, (name, total) in zip(aggregate.functions, totals, strict=True):
-        values = _numbers(found.column(f"{name}_{total}"))
+        values = _numbers(totals_by_group.column(f"{name}_{total}"))
         is_count = function.name == "count"
         columns.append([value or 0 for value in values] if is_count else values)
     return [list(row) for row in zip(*columns, strict=True)]
