@@ -38,7 +38,7 @@ def insert_report(page: str) -> str:
 
 
 def _table(names: Iterable[RuntimeName]) -> str:
-    lines = ["| name | here | |", "|---|---|---|"]
+    lines = ["| name | here | effect |", "|---|---|---|"]
     for name in names:
         status = "honoured" if name.honoured else "no effect"
         lines.append(f"| `{name.name}` | {status} | {name.effect} |")

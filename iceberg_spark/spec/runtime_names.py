@@ -35,10 +35,10 @@ def _default_of(option: str, effect: str) -> RuntimeName:
     return RuntimeName(f"{SESSION_PREFIX}{option}", effect, option=option)
 
 
-_NO_VECTORS = "Rows are read as columns always."
-_OWN_CACHE = "Decoded deletes are in a cache of this library, which has no settings."
+_NO_VECTORS = "Rows are always read as columns."
+_OWN_CACHE = "This library has its own cache of deletes, without settings."
 _NO_LOCALITY = "Spark places the tasks of the native engine; workers have no preferred host."
-_NO_PLANNING_JOB = "The driver plans all manifests as columns."
+_NO_PLANNING_JOB = "The driver plans scans, unless the catalog does."
 _NO_ASYNC = "A micro-batch is planned when Spark asks for it."
 _NO_STRATEGY = "The ORC library has no choice of strategies."
 
@@ -57,7 +57,7 @@ SESSION_SETTINGS = (
     _default_of("variant-inference-buffer-size", "Default of the write option."),
     RuntimeName(
         f"{SESSION_PREFIX}{SNAPSHOT_PROPERTY}*",
-        "Goes into the summary of each snapshot; options and arguments win.",
+        "Goes into the summary of each snapshot; options and arguments override it.",
         option=SNAPSHOT_PROPERTY,
     ),
     RuntimeName(READ_SPLIT_SIZE, "Default of the read option `split-size`."),
@@ -80,11 +80,11 @@ SESSION_SETTINGS = (
     _accepted("spark.sql.iceberg.executor-cache.locality.enabled", _OWN_CACHE),
     _accepted(
         "spark.sql.iceberg.planning.preserve-data-grouping",
-        "Spark's joins of a table's partitions without a shuffle need a source in Java.",
+        "Storage-partitioned joins need a source in Java.",
     ),
     _accepted(
         "spark.sql.iceberg.report-column-stats",
-        "Spark's cost-based optimizer gets the sizes of relations, no column statistics.",
+        "Spark's cost-based optimizer gets sizes, and no column statistics.",
     ),
     _accepted(
         "spark.sql.iceberg.identifier-fields-rely",
@@ -92,11 +92,11 @@ SESSION_SETTINGS = (
     ),
     _accepted(
         "spark.sql.iceberg.read.adaptive-split-size.enabled",
-        "Splits have the size that `split-size` or the table's property names.",
+        "Splits have the size of `split-size` or of the table's property.",
     ),
     _accepted(
         "spark.sql.iceberg.read.adaptive-split-size.parallelism",
-        "Splits have the size that `split-size` or the table's property names.",
+        "Splits have the size of `split-size` or of the table's property.",
     ),
     _accepted("spark.sql.iceberg.async-micro-batch-planning-enabled", _NO_ASYNC),
     _accepted(
@@ -111,22 +111,26 @@ READ_OPTIONS = (
     RuntimeName("as-of-timestamp", "Reads the snapshot that was current then (ms)."),
     RuntimeName("branch", "Reads the head of this branch."),
     RuntimeName("tag", "Reads the snapshot of this tag."),
-    RuntimeName("versionAsOf", "A snapshot id, a branch or a tag."),
-    RuntimeName("timestampAsOf", "A timestamp, or seconds."),
+    RuntimeName("versionAsOf", "Reads a snapshot by its id, or a branch or tag."),
+    RuntimeName(
+        "timestampAsOf",
+        "Reads the snapshot of a timestamp, or of seconds since 1970.",
+    ),
     RuntimeName("start-snapshot-id", "Rows that were appended after this snapshot."),
     RuntimeName("end-snapshot-id", "Rows that were appended up to this snapshot."),
-    RuntimeName("start-timestamp", "Of the changes of a table (`t#changes`): since when (ms)."),
-    RuntimeName("end-timestamp", "Of the changes of a table (`t#changes`): until when (ms)."),
+    RuntimeName("start-timestamp", "The changes of a table (`t#changes`) from this time on (ms)."),
+    RuntimeName("end-timestamp", "The changes of a table (`t#changes`) up to this time (ms)."),
     RuntimeName(
         "split-size",
-        "Bytes of an Arrow engine's task; Spark's reader has `spark.sql.files.maxPartitionBytes`.",
+        "Bytes that a task of the Arrow engine reads; "
+        "Spark's reader has `spark.sql.files.maxPartitionBytes`.",
     ),
-    RuntimeName("lookback", "How many open groups a split may still go to."),
-    RuntimeName("file-open-cost", "The least bytes that a file counts as."),
+    RuntimeName("lookback", "How many open groups of files a split may join."),
+    RuntimeName("file-open-cost", "The smallest size that a file counts as, in bytes."),
     RuntimeName("batch-size", "Rows that the Arrow engine reads at a time."),
     RuntimeName("stream-from-timestamp", "A stream begins with snapshots after this time (ms)."),
-    RuntimeName("streaming-skip-delete-snapshots", "A stream passes snapshots that delete rows."),
-    RuntimeName("streaming-skip-overwrite-snapshots", "A stream passes overwrites."),
+    RuntimeName("streaming-skip-delete-snapshots", "A stream skips snapshots that delete rows."),
+    RuntimeName("streaming-skip-overwrite-snapshots", "A stream skips overwrites."),
     RuntimeName("streaming-max-files-per-micro-batch", "Bounds a micro-batch of a stream."),
     RuntimeName("streaming-max-rows-per-micro-batch", "Bounds a micro-batch of a stream."),
     _accepted("vectorization-enabled", _NO_VECTORS),
@@ -143,11 +147,11 @@ READ_OPTIONS = (
 
 WRITE_OPTIONS = (
     RuntimeName("write-format", "The format of data files: `parquet`, `orc` or `avro`."),
-    RuntimeName("target-file-size-bytes", "When a data file is full."),
+    RuntimeName("target-file-size-bytes", "The size at which a data file is finished."),
     RuntimeName("compression-codec", "The codec of data and delete files."),
     RuntimeName("compression-level", "The level of that codec, for Parquet files."),
     RuntimeName("delete-format", "The format of delete files, which an upsert writes."),
-    RuntimeName("target-delete-file-size-bytes", "When a delete file is full."),
+    RuntimeName("target-delete-file-size-bytes", "The size at which a delete file is finished."),
     RuntimeName("delete-granularity", "`file` or `partition`: what a position delete file covers."),
     RuntimeName("branch", "Commits to this branch."),
     RuntimeName("snapshot-property.*", "Goes into the snapshot's summary."),
@@ -160,7 +164,7 @@ WRITE_OPTIONS = (
         "validate-from-snapshot-id",
         "With `isolation-level`: only commits after this snapshot are conflicts.",
     ),
-    RuntimeName("merge-schema", "Adds the frame's new columns, widens types."),
+    RuntimeName("merge-schema", "Adds the DataFrame's new columns, and widens types."),
     RuntimeName("mergeSchema", "The same."),
     RuntimeName("check-nullability", "`false` accepts nullable columns for required ones."),
     RuntimeName("check-ordering", "`true` requires columns in the table's order; off by default."),
