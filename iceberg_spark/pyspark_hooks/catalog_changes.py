@@ -31,9 +31,9 @@ from iceberg_spark.spark.sql.statements.rows import Truncate
 from iceberg_spark.spark.sql.statements.views import DropView, ShowViews
 from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
 from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.statements.commands import run_command
 from iceberg_spark.statements.definitions import create_from, default_format
 from iceberg_spark.statements.in_catalogs import matching
-from iceberg_spark.statements.run import run_command
 from iceberg_spark.statements.target import Name, names_namespace, names_table, new_target
 
 Method: TypeAlias = Callable[..., Any]

@@ -23,9 +23,8 @@ from iceberg_spark.spark.sql.frames import Frames, frames_as_views
 from iceberg_spark.spark.sql.inner_tables import with_inner_query
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import Args, plan_query
-from iceberg_spark.spark.sql.statements.alter_table import AlterTable
 from iceberg_spark.spark.sql.statements.call import Call
-from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
+from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     DescribeNamespace,
@@ -52,28 +51,19 @@ from iceberg_spark.spark.sql.statements.read import (
     read_statement,
 )
 from iceberg_spark.spark.sql.statements.rows import (
-    Delete,
     Insert,
-    Merge,
     MultiInsert,
-    Truncate,
-    Update,
 )
 from iceberg_spark.spark.sql.statements.session_state import SetVariable
-from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView
+from iceberg_spark.spark.sql.statements.views import CreateView
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.statements import (
-    alterations,
-    definitions,
     in_catalogs,
-    merge_rows,
-    procedures,
     row_changes,
-    shown_tables,
-    views,
 )
 from iceberg_spark.statements.answers import nothing
+from iceberg_spark.statements.commands import run_command
 from iceberg_spark.statements.current import (
     chooses_ours,
     show_current,
@@ -81,9 +71,7 @@ from iceberg_spark.statements.current import (
     with_whole_names,
 )
 from iceberg_spark.statements.explained import explain_command
-from iceberg_spark.statements.matched_columns import refusing_inner_defaults
 from iceberg_spark.statements.session_state import set_variables
-from iceberg_spark.statements.shown import show
 from iceberg_spark.statements.target import names_namespace, names_table
 
 _OF_SESSION = re.compile(r"\s*(CREATE(\s+OR\s+REPLACE)?|DROP)\s+TEMP(ORARY)?\b", re.IGNORECASE)
@@ -312,67 +300,3 @@ def _explained(spark: SparkSession, text: str, args: Args) -> DataFrame | None:
 
 def _by_spark(spark: SparkSession, text: str, args: Args) -> DataFrame:
     return run_sql(spark, text, args)
-
-
-def run_command(spark: SparkSession, command: Command) -> DataFrame:
-    """Run a command on Iceberg tables, which it names with their catalogs."""
-    frame = _definition(spark, command) or _rows(spark, command) or show(spark, command)
-    return frame or _of_namespace(spark, command)
-
-
-def _definition(spark: SparkSession, command: Command) -> DataFrame | None:
-    match command:
-        case CreateTable(query=query):
-            rows = None if query is None else plan_query(spark, query).frame(spark)
-            return definitions.create_table(spark, command, rows)
-        case DropTable():
-            return definitions.drop(spark, command)
-        case AlterTable():
-            return alterations.alter_table(spark, command)
-        case Call():
-            return procedures.call(spark, command)
-        case CreateView():
-            return views.create_view(spark, command)
-        case DropView():
-            return views.drop_view(spark, command)
-        case AlterView():
-            return views.alter_view(spark, command)
-        case _:
-            return None
-
-
-def _rows(spark: SparkSession, command: Command) -> DataFrame | None:
-    match command:
-        case Insert() | Merge() | Update():
-            with refusing_inner_defaults():
-                return _with_defaults(spark, command)
-        case Delete():
-            return row_changes.delete(spark, command)
-        case Truncate():
-            return row_changes.truncate(spark, command)
-        case _:
-            return None
-
-
-def _with_defaults(spark: SparkSession, command: Insert | Merge | Update) -> DataFrame:
-    match command:
-        case Insert():
-            return row_changes.insert(spark, command)
-        case Merge():
-            return merge_rows.merge(spark, command)
-        case Update():
-            return row_changes.update(spark, command)
-
-
-def _of_namespace(spark: SparkSession, command: Command) -> DataFrame:
-    match command:
-        case CreateNamespace():
-            return in_catalogs.create_namespace(spark, command)
-        case DropNamespace():
-            return in_catalogs.drop_namespace(spark, command)
-        case AlterNamespace():
-            return in_catalogs.alter_namespace(spark, command)
-        case CommentOn():
-            return shown_tables.comment_on(spark, command)
-        case _:
-            raise UnsupportedError(f"{type(command).__name__} is not carried out here")

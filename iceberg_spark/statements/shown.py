@@ -1,4 +1,4 @@
-"""SHOW and DESCRIBE, each by the module that has its rows."""
+"""SHOW and DESCRIBE of a table, a part of it, or a view of its name."""
 
 from __future__ import annotations
 
@@ -10,79 +10,21 @@ from pyspark.sql.types import StructType
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.schemas import PARTITION
-from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.statements.listings import (
-    DescribeNamespace,
-    DescribeRoutine,
     DescribeTable,
-    RefreshTable,
     ShowColumns,
     ShowCreateTable,
-    ShowFunctions,
-    ShowNamespaces,
-    ShowPartitions,
-    ShowProcedures,
     ShowProperties,
-    ShowTables,
-    ShowTablesExtended,
 )
-from iceberg_spark.spark.sql.statements.read import Command
-from iceberg_spark.spark.sql.statements.views import ShowViews
 from iceberg_spark.spec.quoted_name import quoted
-from iceberg_spark.statements import in_catalogs, shown_routines, shown_tables, views
-from iceberg_spark.statements.answers import nothing, rows_of
-from iceberg_spark.statements.shown_partitions import show_partitions
+from iceberg_spark.statements import shown_tables, views
+from iceberg_spark.statements.answers import rows_of
 from iceberg_spark.statements.shown_tables import PARTITION_TITLES, Row, column_rows
-from iceberg_spark.statements.target import table_above, target
+from iceberg_spark.statements.target import table_above
 
 
-def show(spark: SparkSession, command: Command) -> DataFrame | None:
-    """Return the rows of a listing; None for another command."""
-    return _of_catalog(spark, command) or _of_table(spark, command)
-
-
-def _of_catalog(spark: SparkSession, command: Command) -> DataFrame | None:
-    match command:
-        case ShowTables():
-            return in_catalogs.show_tables(spark, command)
-        case ShowTablesExtended(pattern=pattern):
-            quoted_pattern = shown_tables.text(pattern)
-            sparks = run_sql(
-                spark, f"SHOW TABLE EXTENDED IN spark_catalog.default LIKE {quoted_pattern}"
-            )
-            return in_catalogs.show_tables_extended(spark, command, sparks)
-        case ShowNamespaces():
-            return in_catalogs.show_namespaces(spark, command)
-        case DescribeNamespace():
-            return in_catalogs.describe_namespace(spark, command)
-        case ShowViews():
-            return views.show_views(spark, command)
-        case ShowFunctions():
-            return shown_routines.show_functions(spark, command)
-        case ShowProcedures():
-            return shown_routines.show_procedures(spark, command)
-        case DescribeRoutine():
-            return shown_routines.describe_routine(spark, command)
-        case _:
-            return None
-
-
-def _of_table(spark: SparkSession, command: Command) -> DataFrame | None:
-    match command:
-        case DescribeTable() | ShowCreateTable() | ShowProperties() | ShowColumns():
-            return _shown(spark, command)
-        case ShowPartitions():
-            return show_partitions(spark, command)
-        case RefreshTable(name):
-            if table_above(spark, name) is None:
-                target(spark, name).table()
-            return nothing(spark)
-        case _:
-            return None
-
-
-def _shown(
+def show_table(
     spark: SparkSession, command: DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
 ) -> DataFrame:
     """Show a table or a part of one, or the view of that name if there is no such table."""

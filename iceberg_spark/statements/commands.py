@@ -1,0 +1,123 @@
+"""Commands on Iceberg tables: the function that runs each kind of statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.spark.session.own_methods import run_sql
+from iceberg_spark.spark.sql.query import plan_query
+from iceberg_spark.spark.sql.statements.alter_table import AlterTable
+from iceberg_spark.spark.sql.statements.call import Call
+from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
+from iceberg_spark.spark.sql.statements.listings import (
+    CommentOn,
+    DescribeNamespace,
+    DescribeRoutine,
+    DescribeTable,
+    RefreshTable,
+    ShowColumns,
+    ShowCreateTable,
+    ShowFunctions,
+    ShowNamespaces,
+    ShowPartitions,
+    ShowProcedures,
+    ShowProperties,
+    ShowTables,
+    ShowTablesExtended,
+)
+from iceberg_spark.spark.sql.statements.namespaces import (
+    AlterNamespace,
+    CreateNamespace,
+    DropNamespace,
+)
+from iceberg_spark.spark.sql.statements.read import Command
+from iceberg_spark.spark.sql.statements.rows import Delete, Insert, Merge, Truncate, Update
+from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
+from iceberg_spark.statements import (
+    alterations,
+    definitions,
+    in_catalogs,
+    merge_rows,
+    procedures,
+    row_changes,
+    shown,
+    shown_partitions,
+    shown_routines,
+    shown_tables,
+    views,
+)
+from iceberg_spark.statements.answers import nothing
+from iceberg_spark.statements.matched_columns import refusing_inner_defaults
+from iceberg_spark.statements.target import table_above, target
+
+Runner: TypeAlias = Callable[[SparkSession, Any], DataFrame]
+
+
+def run_command(spark: SparkSession, command: Command) -> DataFrame:
+    """Run a command on Iceberg tables, which it names with their catalogs."""
+    return RUNNERS[type(command)](spark, command)
+
+
+def _create_table(spark: SparkSession, command: CreateTable) -> DataFrame:
+    rows = None if command.query is None else plan_query(spark, command.query).frame(spark)
+    return definitions.create_table(spark, command, rows)
+
+
+def _refuses_inner_defaults(run: Runner) -> Runner:
+    """Return the function of a statement whose values may be DEFAULT, but not contain it."""
+
+    def refusing(spark: SparkSession, command: Any) -> DataFrame:
+        with refusing_inner_defaults():
+            return run(spark, command)
+
+    return refusing
+
+
+def _refresh_table(spark: SparkSession, command: RefreshTable) -> DataFrame:
+    if table_above(spark, command.table) is None:
+        target(spark, command.table).table()
+    return nothing(spark)
+
+
+def _show_tables_extended(spark: SparkSession, command: ShowTablesExtended) -> DataFrame:
+    pattern = shown_tables.text(command.pattern)
+    sparks = run_sql(spark, f"SHOW TABLE EXTENDED IN spark_catalog.default LIKE {pattern}")
+    return in_catalogs.show_tables_extended(spark, command, sparks)
+
+
+RUNNERS: Mapping[type, Runner] = {
+    CreateTable: _create_table,
+    DropTable: definitions.drop,
+    AlterTable: alterations.alter_table,
+    Call: procedures.call,
+    CreateView: views.create_view,
+    DropView: views.drop_view,
+    AlterView: views.alter_view,
+    Insert: _refuses_inner_defaults(row_changes.insert),
+    Merge: _refuses_inner_defaults(merge_rows.merge),
+    Update: _refuses_inner_defaults(row_changes.update),
+    Delete: row_changes.delete,
+    Truncate: row_changes.truncate,
+    ShowTables: in_catalogs.show_tables,
+    ShowTablesExtended: _show_tables_extended,
+    ShowNamespaces: in_catalogs.show_namespaces,
+    DescribeNamespace: in_catalogs.describe_namespace,
+    ShowViews: views.show_views,
+    ShowFunctions: shown_routines.show_functions,
+    ShowProcedures: shown_routines.show_procedures,
+    DescribeRoutine: shown_routines.describe_routine,
+    DescribeTable: shown.show_table,
+    ShowCreateTable: shown.show_table,
+    ShowProperties: shown.show_table,
+    ShowColumns: shown.show_table,
+    ShowPartitions: shown_partitions.show_partitions,
+    RefreshTable: _refresh_table,
+    CreateNamespace: in_catalogs.create_namespace,
+    DropNamespace: in_catalogs.drop_namespace,
+    AlterNamespace: in_catalogs.alter_namespace,
+    CommentOn: shown_tables.comment_on,
+}
+"""The function of each kind of command, but for `USE`, which names no table."""
