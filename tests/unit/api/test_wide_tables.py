@@ -11,6 +11,7 @@ COLUMNS, CPU_S = 3_000, 25
 """All of it takes some 3 s; a search through all columns for each column takes minutes."""
 
 
+@pytest.mark.slow
 def test_thousands_of_columns_are_written_deleted_and_read(tmp_path: Path) -> None:
     names = [f"c{number}" for number in range(COLUMNS)]
     ddl = ", ".join(f"{name} bigint" for name in names)

@@ -74,6 +74,7 @@ def test_a_footer_of_any_length_is_read(tmp_path: Path) -> None:
     assert head.rows == 3
 
 
+@pytest.mark.slow
 def test_every_cut_or_changed_footer_is_read_or_named(tmp_path: Path) -> None:
     data = Path(written(tmp_path / "f")).read_bytes()
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")

@@ -67,6 +67,7 @@ def test_a_row_group_of_large_values_is_not_held_at_once(tmp_path: Path, diction
     assert megabytes < 280
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["partitioned", "unpartitioned"])
 def test_large_rows_are_written_within_bounds(tmp_path: Path, kind: str):
     found, megabytes = _said(_WRITE, str(tmp_path / "t"), kind)

@@ -91,6 +91,7 @@ print(distinct, spilled, used // 1024)
 """
 
 
+@pytest.mark.slow
 def test_ten_million_keys_are_held_within_a_gigabyte() -> None:
     said = subprocess.run(
         [sys.executable, "-c", _TEN_MILLION], capture_output=True, text=True, check=True
