@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import iceberg_spark as ice
 
