@@ -78,7 +78,13 @@ QUICK, SLOWER = 720, 1100
 rest is done there in 50 to 65 minutes, half of it on the slower one, and on machines that were
 three times as slow a quarter of Spark's cases."""
 
-WITH_PYSPARK = ("test_mentions", "test_view_columns", "test_view_names")
+WITH_PYSPARK = (
+    "test_column_defaults",
+    "test_commands",
+    "test_mentions",
+    "test_view_columns",
+    "test_view_names",
+)
 """Modules that import PySpark, which the environment with the lowest versions lacks."""
 
 WHEEL_TEST = "tests/architecture/test_wheel.py"

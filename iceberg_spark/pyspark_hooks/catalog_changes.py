@@ -17,7 +17,6 @@ from iceberg_spark.spark.session.classic_session import session_of_catalog
 from iceberg_spark.spark.session.own_methods import uses_original_methods
 from iceberg_spark.spark.session.session_catalogs import catalog_names
 from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
-from iceberg_spark.spark.sql.parsed_query import namespace_parts, table_parts
 from iceberg_spark.spark.sql.spark_queries import register_catalogs
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
 from iceberg_spark.spark.sql.statements.listings import (
@@ -29,6 +28,7 @@ from iceberg_spark.spark.sql.statements.namespaces import CreateNamespace, DropN
 from iceberg_spark.spark.sql.statements.properties import Option
 from iceberg_spark.spark.sql.statements.rows import Truncate
 from iceberg_spark.spark.sql.statements.views import DropView, ShowViews
+from iceberg_spark.spark.sql.table_names import namespace_parts, table_parts
 from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.statements.commands import run_command

@@ -17,8 +17,8 @@ from iceberg_spark.spark.session.classic_session import session_of_catalog
 from iceberg_spark.spark.session.own_methods import uses_original_methods
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
-from iceberg_spark.spark.sql.parsed_query import namespace_parts, table_parts
 from iceberg_spark.spark.sql.statements.listings import Use
+from iceberg_spark.spark.sql.table_names import namespace_parts, table_parts
 from iceberg_spark.spec.transforms import BucketTransform, IdentityTransform
 from iceberg_spark.statements.current import use
 from iceberg_spark.statements.in_catalogs import matching, shown_properties

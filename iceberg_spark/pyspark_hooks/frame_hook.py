@@ -20,8 +20,8 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.coerced_structs import CoercedStructs, coerces_structs
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
 from iceberg_spark.spark.sql.named_relation import folding
-from iceberg_spark.spark.sql.parsed_query import table_parts
 from iceberg_spark.spark.sql.qualifiers import paths
+from iceberg_spark.spark.sql.table_names import table_parts
 from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.statements.landing import Landing, landing

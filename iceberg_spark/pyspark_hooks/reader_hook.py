@@ -34,9 +34,9 @@ from iceberg_spark.spark.session.option_defaults import session_read_defaults
 from iceberg_spark.spark.session.session_cache import session_cache
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
-from iceberg_spark.spark.sql.parsed_query import given_parts, name_parts
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.spark_queries import register_catalogs
+from iceberg_spark.spark.sql.table_names import given_parts, name_parts
 from iceberg_spark.spark.sql.table_planner import is_selector, selected
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.quoted_name import quoted

@@ -15,8 +15,8 @@ from iceberg_spark.spark.catalyst.classic_queries import syntax_error
 from iceberg_spark.spark.session.own_methods import original_methods, uses_original_methods
 from iceberg_spark.spark.session.session_cache import session_cache
 from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
-from iceberg_spark.spark.sql.parsed_query import given_parts
 from iceberg_spark.spark.sql.spark_queries import is_sparks_statement, register_catalogs
+from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spark.sql.variables import with_variables
 from iceberg_spark.statements.session_state import may_name_iceberg_tables

@@ -11,7 +11,7 @@ from iceberg_spark.pyspark_hooks.builder_hook import BuilderHook
 from iceberg_spark.scan.change_bounds import CHANGES
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
-from iceberg_spark.spark.sql.parsed_query import given_parts
+from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.statements.target import names_table, refuse_changes, streamed
 
 

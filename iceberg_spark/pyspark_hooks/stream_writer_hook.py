@@ -25,7 +25,7 @@ from iceberg_spark.spark.session.option_defaults import session_write_defaults
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.enabled_sessions import enabled_as
-from iceberg_spark.spark.sql.parsed_query import given_parts
+from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 from iceberg_spark.statements.target import names_table, target
 

@@ -10,7 +10,7 @@ from iceberg_spark.pyspark_hooks.builder_hook import BuilderHook
 from iceberg_spark.pyspark_hooks.frame_writer import insert_into, save_as_table
 from iceberg_spark.pyspark_hooks.save_frame import save_frame
 from iceberg_spark.spark.adapt.builder_state import BuilderState
-from iceberg_spark.spark.sql.parsed_query import table_parts
+from iceberg_spark.spark.sql.table_names import table_parts
 from iceberg_spark.statements.target import names_table
 
 

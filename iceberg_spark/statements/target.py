@@ -24,7 +24,7 @@ from iceberg_spark.scan.change_bounds import CHANGES, is_changes
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import load_session_catalog, session_catalog
 from iceberg_spark.spark.sql.current_namespace import is_iceberg_namespace, is_iceberg_table
-from iceberg_spark.spark.sql.parsed_query import given_parts
+from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spark.sql.table_planner import is_selector
 
 Name: TypeAlias = tuple[str, ...]
