@@ -56,10 +56,14 @@ _REST_SERVER = (
     _of("header.", "`header.NAME` is a header of each request"),
     _of(
         "rest.client.connection-timeout-ms",
-        "milliseconds until a connection stands",
+        "milliseconds to connect",
         _ms(_REST.connect_timeout_s),
     ),
-    _of("rest.client.socket-timeout-ms", "milliseconds of silence", _ms(_REST.socket_timeout_s)),
+    _of(
+        "rest.client.socket-timeout-ms",
+        "milliseconds without an answer",
+        _ms(_REST.socket_timeout_s),
+    ),
     _of("rest.client.max-retries", "how often a read is repeated", _REST.max_retries),
     _of(
         "scan-planning-mode",
@@ -114,7 +118,7 @@ _REST_AUTH = (
     _of("token", "a bearer token"),
     _of("credential", "`client:secret`, which the token server exchanges for a token"),
     _of("oauth2-server-uri", "the token server", "`v1/oauth/tokens` of the catalog"),
-    _of("scope", "what the token server is asked for", "catalog"),
+    _of("scope", "the scope of the requested token", "catalog"),
     _of("audience, resource", "sent to the token server"),
     _of(
         "token-expires-in-ms",
@@ -157,7 +161,7 @@ _DATABASE = (
 _HIVE = (
     _of("uri", "`thrift://host:9083`, or several with commas", "required"),
     _of("ugi", "`user:group`: whom the metastore sees", "the user of the process"),
-    _of("hive.metastore.client.socket.timeout", "seconds of silence: `600` or `600s`", 300),
+    _of("hive.metastore.client.socket.timeout", "seconds without an answer: `600` or `600s`", 300),
     _of("hive.hive2-compatible", "`false`: timestamps with zone have Hive 3's type", "true"),
     _of("iceberg.engine.hive.lock-enabled", "`false`: commits take no lock", "true"),
     _of("iceberg.hive.lock-timeout-ms", "milliseconds to wait for a lock", _ms(_LOCK.timeout)),
@@ -225,7 +229,7 @@ _AMAZON = (
 _ANY_STORE = (
     _of(
         "io.timeout-s",
-        "seconds that a store may stay silent, and that temporary failures are repeated",
+        "seconds that a store may take to answer, and that failures are repeated",
         f"{DEFAULT_TIMEOUT_S:g}",
     ),
     _of(
@@ -262,7 +266,7 @@ _S3 = (
     ),
     _of("s3.profile-name", "a profile of `~/.aws`; also as `client.*`", "`AWS_PROFILE`"),
     _of("s3.role-arn, s3.role-session-name", "a role to assume; also as `client.*`"),
-    _of("s3.region", "also `client.region`", "`AWS_REGION`, the profile's, AWS is asked"),
+    _of("s3.region", "also `client.region`", "`AWS_REGION`, the profile's, a request to AWS"),
     _of("s3.anonymous", "`true`: requests are not signed", "false"),
     _of("s3.force-virtual-addressing", "`true`: the bucket is part of the host's name", "false"),
     _of(
@@ -272,10 +276,10 @@ _S3 = (
     ),
     _of(
         "s3.connect-timeout",
-        "seconds until a connection stands",
+        "seconds to connect",
         f"half of `io.timeout-s`: {DEFAULT_TIMEOUT_S / 2:g}",
     ),
-    _of("s3.request-timeout", "seconds of silence", "60"),
+    _of("s3.request-timeout", "seconds without an answer", "60"),
     _of("s3.proxy-uri", "a proxy", "those of the environment"),
     _of(
         "s3.server-side-encryption, s3.sse-kms-key-id",
