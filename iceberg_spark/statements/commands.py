@@ -50,7 +50,7 @@ from iceberg_spark.statements import (
     views,
 )
 from iceberg_spark.statements.answers import nothing
-from iceberg_spark.statements.matched_columns import refusing_inner_defaults
+from iceberg_spark.statements.matched_columns import refusing_inner_defaults, reporting_overflow
 from iceberg_spark.statements.target import table_above, target
 
 Runner: TypeAlias = Callable[[SparkSession, Any], DataFrame]
@@ -70,7 +70,7 @@ def _refuses_inner_defaults(run: Runner) -> Runner:
     """Return the function of a statement whose values may be DEFAULT, but not contain it."""
 
     def refusing(spark: SparkSession, command: Any) -> DataFrame:
-        with refusing_inner_defaults():
+        with refusing_inner_defaults(), reporting_overflow(str(command)):
             return run(spark, command)
 
     return refusing

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ArithmeticException
 
 from iceberg_spark.errors import (
     ColumnAlreadyExistsError,
@@ -21,11 +22,13 @@ from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.adapt.types import write_default_text
 from iceberg_spark.spark.session.error_conditions import (
     AMBIGUOUS_COLUMN_NAME,
+    CAST_OVERFLOW,
     COLUMN_ALREADY_EXISTS,
     DEFAULT_PLACEMENT,
     EXTRA_COLUMNS,
     INVALID_ASSIGNMENTS,
     NO_DEFAULT_VALUE,
+    STORE_OVERFLOW,
     with_condition,
 )
 from iceberg_spark.spark.sql.named_relation import folding, relation_of_schema
@@ -122,6 +125,8 @@ def once(columns: Sequence[str], values: Sequence[str]) -> list[tuple[str, str]]
 
 
 _WORD = "DEFAULT"
+_CAST = re.compile(r"\b(cast|tinyint|smallint|int|integer|bigint)\s*\(|::", re.IGNORECASE)
+_CONDITION = re.compile(r"^\[[A-Z_.]+\]\s*")
 _SET_OPERATIONS = (("UNION",), ("INTERSECT",), ("EXCEPT",), ("MINUS",))
 _BEHIND_SELECTED = (
     ("FROM",), ("WHERE",), ("GROUP",), ("HAVING",), ("WINDOW",), ("LATERAL",), ("ORDER",),
@@ -146,6 +151,32 @@ def refusing_inner_defaults() -> Iterator[None]:
             "DEFAULT is a whole value of VALUES, SELECT or SET and no part of an expression"
         )
         raise with_condition(misplaced, DEFAULT_PLACEMENT) from None
+
+
+@contextmanager
+def reporting_overflow(texts: str) -> Iterator[None]:
+    """Give an overflow Spark's condition for values that are too large for their columns.
+
+    Spark reports an integer's overflow without its place, so a cast in the statement's `texts` may
+    have caused it; a decimal's overflow has the text of such a cast. Raises InvalidInputError.
+    """
+    try:
+        yield
+    except (ArithmeticException, InvalidInputError) as error:
+        cause = error if isinstance(error, ArithmeticException) else error.__cause__
+        if not isinstance(cause, ArithmeticException) or not _is_of_column(cause, texts):
+            raise
+        reason = _CONDITION.sub("", str(cause)).partition(" SQLSTATE")[0]
+        overflow = InvalidInputError(f"A value does not fit its column: {reason}")
+        raise with_condition(overflow, STORE_OVERFLOW) from cause
+
+
+def _is_of_column(error: ArithmeticException, texts: str) -> bool:
+    condition = error.getCondition() or ""
+    if condition == CAST_OVERFLOW.name:
+        return _CAST.search(texts) is None
+    is_decimal = condition.startswith("NUMERIC_VALUE_OUT_OF_RANGE")
+    return is_decimal and not any(context.fragment() for context in error.getQueryContext())
 
 
 def value_or_default(schema: Schema, column: str, text: str, *, case_sensitive: bool) -> str:

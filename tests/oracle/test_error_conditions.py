@@ -28,10 +28,11 @@ def ours(java: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         one.sql(f"CREATE TABLE {name}.conditions.r ({COLUMNS}) USING iceberg")
         one.sql(f"CREATE TABLE {name}.conditions.e ({COLUMNS}) USING iceberg")
         one.sql(f"CREATE TABLE {name}.conditions.q (v int, p int) USING iceberg PARTITIONED BY (p)")
+        one.sql(f"CREATE TABLE {name}.conditions.d (d decimal(3, 1)) USING iceberg")
         one.sql(f"CREATE TABLE {name}.conditions.l (l array<int>, m map<int, int>) USING iceberg")
         one.sql(f"INSERT INTO {name}.conditions.r VALUES (1, 1, named_struct('a', 1, 'b', 'x'))")
     yield session
-    for table in "treql":
+    for table in "treqld":
         java.sql(f"DROP TABLE j.conditions.{table} PURGE")
     ice.disable(session)
 
@@ -148,6 +149,15 @@ NOT_A_VALUE = (
     "INSERT INTO {c}.conditions.q PARTITION (p = 'x') SELECT 1",
     "INSERT OVERWRITE {c}.conditions.q PARTITION (p = 3000000000) SELECT 1",
 )
+TOO_LARGE = (
+    "INSERT INTO {c}.conditions.r (id, i) VALUES (1, 3000000000L)",
+    "INSERT INTO {c}.conditions.r (id, p) VALUES (1, named_struct('a', 3000000000L, 'b', 'x'))",
+    "INSERT INTO {c}.conditions.d VALUES (123456.78)",
+    "INSERT INTO {c}.conditions.d SELECT CAST(id * 300000 AS decimal(3, 1)) FROM {c}.conditions.r",
+    "INSERT INTO {c}.conditions.r (id, i) SELECT 1, CAST(id * 3000000000 AS int) FROM range(1, 2)",
+    "UPDATE {c}.conditions.r SET i = 3000000000L",
+    f"{MATCHED} MATCHED THEN UPDATE SET t.i = 3000000000L",
+)
 EXPIRE = "CALL {c}.system.expire_snapshots("
 CALLED = (
     f"{EXPIRE}table => 'conditions.t', older_than => 'x')",
@@ -234,6 +244,7 @@ STATEMENTS = (
     *ASSIGNED,
     *DEFINED,
     *NOT_A_VALUE,
+    *TOO_LARGE,
     *CALLED,
     *ALTERED,
     *PARSED,
@@ -292,7 +303,8 @@ def test_a_statement_fails_with_javas_condition(
 
 
 @pytest.mark.parametrize(
-    "statement", [*STORED, *ASSIGNED, *DEFINED, *NOT_A_VALUE, *CALLED, *ALTERED, *OVERWRITTEN]
+    "statement",
+    [*STORED, *ASSIGNED, *DEFINED, *NOT_A_VALUE, *CALLED, *ALTERED, *OVERWRITTEN, *TOO_LARGE],
 )
 def test_a_statement_over_connect_fails_with_javas_condition(
     java: SparkSession, remote: Any, statement: str, monkeypatch: pytest.MonkeyPatch
