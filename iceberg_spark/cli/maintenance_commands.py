@@ -29,7 +29,7 @@ OlderThanOption = Annotated[
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Change nothing, and show what would be done.")
 ]
-_PLAN_COLUMNS = ["action", "reason", "bytes", "requests"]
+_PLAN_COLUMNS = ["action", "reason", "gain", "bytes", "requests"]
 
 
 @app.command()
@@ -142,6 +142,7 @@ def run(
 
 def _print_plan(table: ice.Table, output: OutputFormat) -> None:
     rows: list[tuple[Any, ...]] = [
-        (item.action, item.reason, item.bytes, item.requests) for item in table.maintenance.plan()
+        (item.action, item.reason, item.gain, item.bytes, item.requests)
+        for item in table.maintenance.plan()
     ]
     print_rows(_PLAN_COLUMNS, rows, output)

@@ -230,6 +230,7 @@ def test_maintenance_compacts_and_rewrites(cli, events):
         events.append(pa.table({"id": [number], "kind": ["b"]}))
     plan = cli("maintenance", "plan", EVENTS, "--output", "json").json
     assert [item["action"] for item in plan] == ["rewrite_data_files"]
+    assert plan[0]["gain"].startswith("Data files to open: about 1 instead of ")
     assert cli("maintenance", "run", EVENTS).status == 1
     done = cli("maintenance", "run", EVENTS, "--yes")
     assert done.rows[0][0] == "rewrite_data_files"
