@@ -27,8 +27,7 @@ from iceberg_spark.commits.snapshot_producer import SnapshotProducer
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.expr import stats
 from iceberg_spark.expr.logic import field_ids
-from iceberg_spark.expr.may_match import may_match
-from iceberg_spark.expr.must_match import must_match
+from iceberg_spark.expr.may_match import may_match, must_match
 from iceberg_spark.expr.nodes import Bound, Constant
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import delete_names, is_vector, name_of, shown

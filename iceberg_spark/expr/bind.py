@@ -20,6 +20,7 @@ from iceberg_spark.expr.literals import LooseText, as_compared, is_exact, of_int
 from iceberg_spark.expr.logic import conjunction, disjunction, is_null, membership, not_null
 from iceberg_spark.expr.nodes import (
     ALWAYS_FALSE,
+    NEGATED,
     And,
     Bound,
     BoundReference,
@@ -53,15 +54,6 @@ from iceberg_spark.spec.types import (
     UUIDType,
 )
 from iceberg_spark.spec.values import is_nan
-
-NEGATED = {
-    Op.LT: Op.GE,
-    Op.LE: Op.GT,
-    Op.GT: Op.LE,
-    Op.GE: Op.LT,
-    Op.EQ: Op.NE,
-    Op.NE: Op.EQ,
-}
 
 
 def bind(

@@ -1,12 +1,13 @@
-"""A mask over a statistics table: files that may contain a matching row.
+"""Masks over a statistics table: files that may have a matching row, and files that have no other.
 
-The rules are those of Java's InclusiveMetricsEvaluator and ManifestEvaluator, except for nulls and
-NaN, which follow Spark: NaN is the largest value, so a file that may contain NaN may match `x > 5`
-whatever its bounds are; a null never matches `x != 5`.
+The rules are those of Java's InclusiveMetricsEvaluator, StrictMetricsEvaluator and
+ManifestEvaluator, except for nulls and NaN, which follow Spark: NaN is the largest value, so a
+file that may contain NaN may match `x > 5` whatever its bounds are; a null never matches `x != 5`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 import pyarrow.compute as pc
@@ -30,6 +31,7 @@ from iceberg_spark.expr.bounds import (
     overlaps_any,
 )
 from iceberg_spark.expr.nodes import (
+    NEGATED,
     Bound,
     BoundReference,
     Comparison,
@@ -49,6 +51,30 @@ def may_match(bound: Bound) -> pc.Expression:
     makes it false.
     """
     return mask_of(bound, _leaf, unknown=True)
+
+
+def must_match(bound: Bound) -> pc.Expression:
+    """Return a mask that is true only for files in which every row matches.
+
+    It reads the columns `stats.needed(bound)`, is never null, and an unknown statistic never
+    makes it true.
+    """
+    return mask_of(bound, _of_every_row, unknown=False)
+
+
+def _of_every_row(leaf: Leaf, ref: BoundReference) -> pc.Expression:
+    """Return whether no row can match the negation; a null matches neither, unless it is tested.
+
+    For example all rows match `x < 5` if none is null and none can match `x >= 5`.
+    """
+    no_row_of_negation = ~_leaf(_negation(leaf), ref)
+    return no_row_of_negation if isinstance(leaf, IsNull) else no_nulls(ref) & no_row_of_negation
+
+
+def _negation(leaf: Leaf) -> Leaf:
+    if isinstance(leaf, Comparison):
+        return replace(leaf, op=NEGATED[leaf.op])
+    return replace(leaf, negated=not leaf.negated)
 
 
 def _leaf(leaf: Leaf, ref: BoundReference) -> pc.Expression:

@@ -26,6 +26,17 @@ class Op(StrEnum):
     NE = "!="
 
 
+NEGATED = {
+    Op.LT: Op.GE,
+    Op.LE: Op.GT,
+    Op.GT: Op.LE,
+    Op.GE: Op.LT,
+    Op.EQ: Op.NE,
+    Op.NE: Op.EQ,
+}
+"""The operator that is true where another one is false; NaN is the largest value."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A column by its full name, not bound to a schema yet."""

@@ -11,8 +11,7 @@ from iceberg_spark.expr import stats
 from iceberg_spark.expr.arrow_literal import array
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.evaluate import evaluate
-from iceberg_spark.expr.may_match import may_match
-from iceberg_spark.expr.must_match import must_match
+from iceberg_spark.expr.may_match import may_match, must_match
 from iceberg_spark.spec.types import DoubleType, FloatType, StringType, UUIDType
 from tests.properties.expr_strategies import SCHEMA, predicates, rows
 

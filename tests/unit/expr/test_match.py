@@ -9,8 +9,7 @@ import pytest
 from iceberg_spark.expr import stats
 from iceberg_spark.expr.arrow_literal import array
 from iceberg_spark.expr.bind import bind
-from iceberg_spark.expr.may_match import may_match
-from iceberg_spark.expr.must_match import must_match
+from iceberg_spark.expr.may_match import may_match, must_match
 from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
