@@ -227,6 +227,8 @@ PARSED = (
     "ALTER TABLE {c}.conditions.r SET TBLPROPERTIES ('provider' = 'x')",
 )
 DEFINED = (
+    "CREATE TABLE {c}.conditions.new (id bigint GENERATED ALWAYS AS IDENTITY) USING iceberg",
+    "CREATE TABLE {c}.conditions.new (id bigint PRIMARY KEY) USING iceberg",
     "TRUNCATE TABLE {c}.conditions.q PARTITION (p = 1)",
     "CREATE TABLE {c}.conditions.new (id bigint, id int) USING iceberg",
     "CREATE TABLE {c}.conditions.new USING iceberg AS SELECT 1 AS a, 2 AS a",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from iceberg_spark.spark.session.error_conditions import UNSUPPORTED_OPERATION, with_condition
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 
 _ENDS = (("NOT", "NULL"), ("COMMENT",), ("DEFAULT",), ("FIRST",), ("AFTER",))
@@ -53,9 +54,11 @@ def read_column(cursor: Cursor) -> Column:
         elif cursor.sees("FIRST") or cursor.sees("AFTER"):
             position = read_position(cursor)
         else:
-            raise cursor.fault(
+            is_known = any(cursor.sees(*words) for words in _OTHERS)
+            error = cursor.fault(
                 f"Column '{'.'.join(path)}': '{cursor.rest()}' is nothing that an Iceberg table has"
             )
+            raise with_condition(error, UNSUPPORTED_OPERATION) if is_known else error
     return Column(path, kind, required, default, comment, position)
 
 
