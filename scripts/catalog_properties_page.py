@@ -45,6 +45,16 @@ _ALL = (
     _of("table-default.", "`table-default.x` is `x` of new tables, unless they set it"),
     _of("table-override.", "`table-override.x` is `x` of new tables, always"),
     _of("default-namespace", "what `USE catalog` chooses in SQL", "the root namespace"),
+    _of(
+        "use-nullable-query-schema",
+        "`false`: `CREATE TABLE ... AS SELECT` keeps required columns required",
+        "true",
+    ),
+    _of(
+        "view.allow-code",
+        "`true`: views may run code ([Security](security.md#views-run-no-code))",
+        "false",
+    ),
     _of("io-impl", "not used; a class that is not Java's or PyIceberg's gives a warning"),
     _of("py-io-impl", "`pyiceberg.io.fsspec.FsspecFileIO` chooses fsspec's drivers", "obstore"),
 )

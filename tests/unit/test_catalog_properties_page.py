@@ -61,6 +61,13 @@ def _keys(tree: ast.Module) -> Iterator[str]:
                         yield str(value.value)
 
 
+def test_each_property_that_other_rooms_read_is_listed() -> None:
+    others = [file for file in files("iceberg_spark") if "catalog.properties.get(" in file.text]
+    read = {key for file in others for key in _keys(file.tree)}
+    assert "use-nullable-query-schema" in read
+    assert read - names() == set()
+
+
 def test_each_property_that_the_code_reads_is_listed() -> None:
     prefixes = tuple(name for name in names() if name.endswith((".", ":")))
     read = {
