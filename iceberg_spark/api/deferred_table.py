@@ -14,7 +14,7 @@ __getattr__ = LazyNames(
         LazyModule("iceberg_spark.api.transaction"): ("TableTransaction",),
         LazyModule("iceberg_spark.api.update_properties"): ("UpdateProperties",),
         LazyModule("iceberg_spark.api.update_schema"): ("UpdateSchema",),
-        LazyModule("iceberg_spark.api.update_sort_order"): ("UpdateSortOrder",),
+        LazyModule("iceberg_spark.api.update_spec"): ("UpdateSortOrder",),
         LazyModule("iceberg_spark.api.update_spec"): ("UpdateSpec",),
         LazyModule("iceberg_spark.api.staged_changes"): ("newest", "verb"),
         LazyModule("iceberg_spark.commits.action"): ("Action",),

@@ -7,7 +7,7 @@ from iceberg_spark.api.staged_changes import verb as verb
 from iceberg_spark.api.transaction import TableTransaction as TableTransaction
 from iceberg_spark.api.update_properties import UpdateProperties as UpdateProperties
 from iceberg_spark.api.update_schema import UpdateSchema as UpdateSchema
-from iceberg_spark.api.update_sort_order import UpdateSortOrder as UpdateSortOrder
+from iceberg_spark.api.update_spec import UpdateSortOrder as UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec as UpdateSpec
 from iceberg_spark.commits.action import Action as Action
 from iceberg_spark.commits.commit import CommitState as CommitState

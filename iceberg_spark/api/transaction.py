@@ -13,8 +13,7 @@ from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.show import transaction_text
 from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.api.update_schema import UpdateSchema
-from iceberg_spark.api.update_sort_order import UpdateSortOrder
-from iceberg_spark.api.update_spec import UpdateSpec
+from iceberg_spark.api.update_spec import UpdateSortOrder, UpdateSpec
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import CommitState

@@ -61,9 +61,8 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.apply_updates import apply
-from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.requirements import TableRequirement
+from iceberg_spark.spec.requirements import TableRequirement, check
 from iceberg_spark.spec.secrets import check_place
 from iceberg_spark.spec.updates import TableUpdate
 

@@ -10,9 +10,8 @@ from iceberg_spark.commits.action import Action
 from iceberg_spark.errors import AlreadyCommittedException, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
-from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.requirements import TableRequirement
+from iceberg_spark.spec.requirements import TableRequirement, requirements_for
 from iceberg_spark.spec.snapshot import MAIN_BRANCH, Snapshot, SnapshotRef
 from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
 

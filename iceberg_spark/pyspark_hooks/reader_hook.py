@@ -15,7 +15,7 @@ from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.inspect.pinned_inspection import pin_inspection
 from iceberg_spark.pyspark_hooks.builder_hook import BuilderHook
 from iceberg_spark.read.changes_table import changes_table
-from iceberg_spark.scan.change_bounds import (
+from iceberg_spark.scan.incremental import (
     CHANGE_TIMES,
     bounds_of,
     is_changes,

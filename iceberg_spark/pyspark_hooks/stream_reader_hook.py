@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.pyspark_hooks.builder_hook import BuilderHook
-from iceberg_spark.scan.change_bounds import CHANGES
+from iceberg_spark.scan.incremental import CHANGES
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.sql.table_names import given_parts

@@ -13,9 +13,9 @@ from typing import NoReturn
 from iceberg_spark.errors import InvalidInputError, InvalidOptionError, InvalidSchemaError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import CHANGE_COLUMNS, ChangeRequest
-from iceberg_spark.scan.change_bounds import change_bounds
 from iceberg_spark.scan.changelog import ChangeStep, change_steps
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.incremental import change_bounds
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.metadata import TableMetadata

@@ -1,13 +1,15 @@
-"""The files appended between two snapshots (Java: `BaseIncrementalAppendScan`)."""
+"""The range of snapshots whose changes are read, and the files appended in it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from iceberg_spark.errors import InvalidOptionError, NoSuchSnapshotError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
-from iceberg_spark.spec.ancestry import ancestors_between
+from iceberg_spark.spec.ancestry import ancestors, ancestors_between
+from iceberg_spark.spec.arguments import integer_option
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation, Snapshot
@@ -47,3 +49,73 @@ def added_manifests(
             if manifest.content is ManifestContent.DATA and manifest.added_snapshot_id in ids:
                 manifests.setdefault(manifest.manifest_path, manifest)
     return tuple(manifests.values()), ids
+
+
+# The range of snapshots whose changes are read.
+#
+# Source: Java's SparkChangelogScanBuilder.
+
+CHANGES = "changes"
+"""The name of a table's changes: `T#changes`, `cat.db.t.changes`, as a stream too."""
+_START, _END = "start-snapshot-id", "end-snapshot-id"
+_START_MS, _END_MS = "start-timestamp", "end-timestamp"
+CHANGE_TIMES = (_START_MS, _END_MS)
+"""Options of a load of changes that no other load has."""
+CHANGE_BOUNDS = (_START, _END, *CHANGE_TIMES)
+
+
+def is_changes(name: str | None) -> bool:
+    """Return whether the suffix of a table's name stands for its changes, ignoring case."""
+    return name is not None and name.lower() == CHANGES
+
+
+def refuse_change_times(options: Mapping[str, str]) -> None:
+    """Raise InvalidOptionError for time options of changes on a load of rows."""
+    names = {name.lower() for name in options}
+    times = [name for name in CHANGE_TIMES if name in names]
+    if times:
+        raise InvalidOptionError(f"Option '{times[0]}' is for changes: load('<table>#{CHANGES}')")
+
+
+def bounds_of(options: Mapping[str, str]) -> dict[str, int]:
+    """Return the integer options of a load that bound its changes, by name."""
+    texts = {name.lower(): text for name, text in options.items()}
+    numbers = {name: integer_option(texts, name) for name in CHANGE_BOUNDS}
+    return {name: number for name, number in numbers.items() if number is not None}
+
+
+def change_bounds(
+    metadata: TableMetadata, head: int | None, bounds: Mapping[str, int]
+) -> tuple[int | None, int | None]:
+    """Return the snapshot before the first change, None for all, and that of the last one.
+
+    Times are in ms since the epoch, among `head`, the newest snapshot, and its ancestors. Raises
+    InvalidOptionError, NoSuchSnapshotError if requested changes have expired.
+    """
+    for by_id, by_ms in ((_START, _START_MS), (_END, _END_MS)):
+        if by_id in bounds and by_ms in bounds:
+            raise InvalidOptionError(f"'{by_id}' and '{by_ms}' exclude each other")
+    if _START_MS in bounds and bounds[_START_MS] >= bounds.get(_END_MS, bounds[_START_MS] + 1):
+        raise InvalidOptionError(f"'{_START_MS}' must be before '{_END_MS}'")
+    start, end = bounds.get(_START), bounds.get(_END, head)
+    snapshots = () if head is None else tuple(ancestors(metadata, head))
+    if _START_MS in bounds:
+        start = _last_until(snapshots, bounds[_START_MS])
+        if start is None and snapshots and snapshots[-1].parent_snapshot_id is not None:
+            raise NoSuchSnapshotError(
+                f"Some changes after '{_START_MS}' {bounds[_START_MS]} have expired: the "
+                f"oldest snapshot is {snapshots[-1].snapshot_id} of {snapshots[-1].timestamp_ms}"
+            )
+    if _END_MS in bounds:
+        end = _last_until(snapshots, bounds[_END_MS])
+        if end is None:  # before the first snapshot: an empty range at the head
+            start = end = head
+    return start, end
+
+
+def _last_until(snapshots: Sequence[Snapshot], timestamp_ms: int) -> int | None:
+    """Return the newest snapshot not later than a time; `snapshots` are newest first."""
+    return next(
+        (snapshot.snapshot_id for snapshot in snapshots if snapshot.timestamp_ms <= timestamp_ms),
+        None,
+    )

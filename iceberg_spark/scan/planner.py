@@ -10,36 +10,35 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from iceberg_spark.catalog.planned_io import planner_of, refuse_server_planning
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
-from iceberg_spark.expr.stats import Statistic, needed
+from iceberg_spark.expr.stats import Statistic, column, evaluate, needed
 from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
-from iceberg_spark.scan.column_stats import map_columns
+from iceberg_spark.scan.column_stats import map_columns, stats_table
 from iceberg_spark.scan.context import ScanContext
-from iceberg_spark.scan.data_entries import (
-    DATA_COLUMNS,
-    Chunk,
-    PlannedChunk,
-    plan_chunk,
-)
-from iceberg_spark.scan.delete_entries import matching_deletes
 from iceberg_spark.scan.delete_index import DELETE_COLUMNS, DeleteIndex, delete_index
+from iceberg_spark.scan.delete_pairs import Mask, Rows
 from iceberg_spark.scan.entry_tables import entry_tables
 from iceberg_spark.scan.incremental import Appended, added_manifests, appended_manifests
 from iceberg_spark.scan.limits import PLANNING
-from iceberg_spark.scan.metrics import ScanMetrics
-from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
+from iceberg_spark.scan.metrics import ScanMetrics, with_totals
+from iceberg_spark.scan.partition_codes import distinct
+from iceberg_spark.scan.plan import FILES_SCHEMA, PartitionTuples, ScanPlan
 from iceberg_spark.scan.plan_cache import PlannedScan, cached_plan
-from iceberg_spark.scan.plan_metrics import with_totals
-from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
+from iceberg_spark.scan.pruning import SpecPruning, metrics_mask, spec_pruning
 from iceberg_spark.scan.server_plan import in_partitions, server_plan
-from iceberg_spark.scan.variant_bounds import variant_columns
+from iceberg_spark.scan.variant_bounds import variant_columns, variant_mask
+from iceberg_spark.spec.data_file import DataFileContent, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import partition_type
@@ -377,3 +376,165 @@ def _with_skipped(metrics: ScanMetrics, chunks: Sequence[PlannedChunk]) -> ScanM
         skipped_files_by_metrics=sum(chunk.skipped_by_metrics for chunk in chunks),
         skipped_file_size_in_bytes=sum(chunk.skipped_bytes for chunk in chunks),
     )
+
+
+def matching_deletes(
+    entries: pa.Table, pruning: SpecPruning, row_filter: Bound, least_sequence: int
+) -> tuple[pa.Table, int]:
+    """Return the live delete files that may delete a matching row, and the number of others.
+
+    `least_sequence` is the least data sequence number of the data files: position deletes apply
+    from that number on, equality deletes only after it.
+    """
+    status = entries.column("status")
+    live = _filtered(entries, pc.not_equal(status, ManifestEntryStatus.DELETED.value))
+    equality = _numbers(live, "content") == DataFileContent.EQUALITY_DELETES.value
+    sequences = _numbers(live, "data_sequence_number")
+    keep = np.where(equality, sequences > least_sequence, sequences >= least_sequence)
+    keep &= pruning.partitions(live.column("partition").combine_chunks())
+    matching = _filtered(live, pa.array(keep))
+    matching = _filtered(matching, _metrics_mask(row_filter, matching))
+    return matching, live.num_rows - matching.num_rows
+
+
+def _filtered(entries: pa.Table, keep: Any) -> pa.Table:
+    return entries if pc.all(keep, min_count=0).as_py() else entries.filter(keep)
+
+
+def _metrics_mask(row_filter: Bound, deletes: pa.Table) -> Any:
+    """Return which delete files may delete a matching row, by their bounds and counts.
+
+    Only the statistics of equality columns count: other columns of the file do not determine which
+    rows are deleted.
+    """
+    if row_filter == ALWAYS_TRUE or deletes.num_rows == 0:
+        return pa.array(np.ones(deletes.num_rows, np.bool_))
+    statistics = needed(row_filter)
+    stats = stats_table(deletes, statistics)
+    for statistic in statistics:
+        name = column(statistic.kind, statistic.field_id)
+        uses = pa.array(uses_column(deletes.column("equality_ids"), statistic.field_id))
+        index = stats.column_names.index(name)
+        stats = stats.set_column(index, name, pc.if_else(uses, stats.column(name), None))
+    return evaluate(may_match(row_filter), stats)
+
+
+def uses_column(equality_ids: Any, field_id: int) -> Mask:
+    """Return which delete files have the column among their equality columns."""
+    ids = equality_ids.combine_chunks()
+    uses = np.zeros(len(ids), np.bool_)
+    owners = pc.list_parent_indices(ids).to_numpy()
+    uses[owners[_flat(ids) == field_id]] = True
+    return uses
+
+
+def _flat(lists: Any) -> Any:
+    return pc.list_flatten(lists).to_numpy(zero_copy_only=False)
+
+
+def _numbers(table: pa.Table, name: str) -> Any:
+    return table.column(name).to_numpy()
+
+
+_PLAIN = (
+    "file_path",
+    "file_format",
+    "record_count",
+    "file_size_in_bytes",
+    "data_sequence_number",
+    "split_offsets",
+    "first_row_id",
+)
+DATA_COLUMNS = ("status", "partition", *_PLAIN)
+"""The columns of ENTRY_COLUMNS that planning needs, besides statistics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Entries of data manifests of one spec, and the filter for them."""
+
+    entries: pa.Table
+    pruning: SpecPruning
+    row_filter: Bound
+    appended: Appended | None = None
+    pruned_by: VariantFilter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChunk:
+    """Matching data files; `partition_of` and `residual_of` number their tuples and residuals."""
+
+    files: pa.Table
+    spec_id: int
+    partitions: PartitionTuples
+    partition_of: Rows
+    residuals: Sequence[Bound]
+    residual_of: Rows
+    delete_rows: Any
+    skipped_by_partition: int
+    skipped_by_metrics: int
+    skipped_bytes: int
+
+    def table(self, first_partition: int, residuals: Sequence[int]) -> pa.Table:
+        """Return the files as FILES_SCHEMA, with indexes into the whole plan."""
+        rows = self.files.num_rows
+        numbers = np.asarray(residuals, np.int32)
+        columns = {name: self.files.column(name) for name in _PLAIN} | {
+            "spec_id": pa.array(np.full(rows, self.spec_id, np.int32)),
+            "partition_index": pa.array((self.partition_of + first_partition).astype(np.int32)),
+            "residual_index": pa.array(numbers[self.residual_of]),
+            "delete_rows": self.delete_rows,
+        }
+        ordered = [columns[name] for name in FILES_SCHEMA.names]
+        return pa.Table.from_arrays(ordered, schema=FILES_SCHEMA)
+
+
+def plan_chunk(chunk: Chunk, index: DeleteIndex) -> PlannedChunk:
+    """Return the files of a chunk that may have matching rows, with their deletes and residuals."""
+    live = _live(chunk)
+    pruning = chunk.pruning
+    tuples = live.column("partition").combine_chunks()
+    first, tuple_of = distinct(tuples)
+    tuples = tuples.take(pa.array(first))
+    in_partition = pruning.partitions(tuples)[tuple_of]
+    in_partitions, their_tuples = _only(live, tuple_of, in_partition)
+    by_metrics = metrics_mask(chunk.row_filter, in_partitions)
+    if chunk.pruned_by is not None:
+        by_metrics = by_metrics & variant_mask(chunk.pruned_by, in_partitions)
+    matching, tuple_of = _only(in_partitions, their_tuples, by_metrics)
+    residuals, way_of = pruning.residuals(tuples)
+    return PlannedChunk(
+        files=matching.select(_PLAIN),
+        spec_id=pruning.spec.spec_id,
+        partitions=PartitionTuples(pruning.partition_type, tuples),
+        partition_of=tuple_of,
+        residuals=residuals,
+        residual_of=way_of[tuple_of],
+        delete_rows=index.lookup(pruning.spec.spec_id, matching),
+        skipped_by_partition=live.num_rows - in_partitions.num_rows,
+        skipped_by_metrics=in_partitions.num_rows - matching.num_rows,
+        skipped_bytes=_bytes(live) - _bytes(matching),
+    )
+
+
+def _live(chunk: Chunk) -> pa.Table:
+    """Return the entries that the scan is about: not deleted, or those that were appended."""
+    status = chunk.entries.column("status")
+    if chunk.appended is not None:
+        added = pc.equal(status, ManifestEntryStatus.ADDED.value)
+        ids = pa.array(chunk.appended, pa.int64())
+        return chunk.entries.filter(
+            pc.and_(added, pc.is_in(chunk.entries.column("snapshot_id"), ids))
+        )
+    live = pc.not_equal(status, ManifestEntryStatus.DELETED.value)
+    return chunk.entries if pc.all(live).as_py() else chunk.entries.filter(live)
+
+
+def _only(files: pa.Table, numbers: Rows, keep: Any) -> tuple[pa.Table, Rows]:
+    if keep.all():
+        return files, numbers
+    return files.filter(pa.array(keep)), numbers[keep]
+
+
+def _bytes(files: pa.Table) -> int:
+    return int(pc.sum(files.column("file_size_in_bytes")).as_py() or 0)

@@ -17,8 +17,8 @@ import pyarrow as pa
 from iceberg_spark.arrow.values import to_array
 from iceberg_spark.catalog.planned_io import PlannedPages, ScanPlanner, planner_of
 from iceberg_spark.errors import CorruptFileError, InvalidInputError, UnsupportedError
-from iceberg_spark.expr.expression_json import from_json
-from iceberg_spark.expr.logic import conjunction
+from iceberg_spark.expr.expression_json import from_json, to_json
+from iceberg_spark.expr.logic import conjunction, field_ids
 from iceberg_spark.expr.nodes import (
     ALWAYS_FALSE,
     ALWAYS_TRUE,
@@ -28,24 +28,23 @@ from iceberg_spark.expr.nodes import (
     Constant,
     Leaf,
     Or,
+    Term,
 )
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import known_value
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.delete_index import DeleteIndex, listed_deletes
-from iceberg_spark.scan.metrics import ScanMetrics
+from iceberg_spark.scan.metrics import ScanMetrics, with_totals
 from iceberg_spark.scan.plan import FILES_SCHEMA, PartitionTuples, ScanPlan
-from iceberg_spark.scan.plan_metrics import with_totals
 from iceberg_spark.scan.pruning import spec_pruning
-from iceberg_spark.scan.server_request import ServerRequest, server_request
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.json_values import value_from_json
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import DateType, StructType
+from iceberg_spark.spec.types import DateType, ListType, MapType, StructType
 
 _DATA_SEQUENCE, _EQUALITY_SEQUENCE = 0, 1
 """Catalogs do not send data sequence numbers. With these, each delete applies to each file."""
@@ -418,3 +417,69 @@ def _leaf_with_type(leaf: Leaf, schema: Schema) -> Leaf:
             f"{column.field_type}"
         )
     return replace(leaf, term=replace(term, field_type=column.field_type))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRequest:
+    """The request of a scan, and the schema by which the catalog resolves names.
+
+    A scan of a snapshot uses the snapshot's own schema, whatever the table's is now: that is the
+    one that every server selects columns by. Filters are sent for columns that have the same name
+    in both, since Java's server uses both.
+    """
+
+    node: dict[str, Any]
+    names: Schema
+
+    @property
+    def filter(self) -> Any:
+        """The filter's JSON."""
+        return self.node.get("filter", True)
+
+
+def server_request(metadata: TableMetadata, context: ScanContext, end: int) -> ServerRequest:
+    """Return the request of a scan that is pinned to the snapshot `end`."""
+    start = context.start_snapshot_id
+    node: dict[str, Any]
+    if start is None:
+        names = _schema_of_snapshot(metadata, end)
+        node = {"snapshot-id": end, "use-snapshot-schema": True}
+    else:
+        names = metadata.schema
+        node = {"start-snapshot-id": start, "end-snapshot-id": end, "use-snapshot-schema": False}
+    selected = _selected(context, names)
+    row_filter = to_json(context.row_filter, lambda term: _name(term, names, metadata.schema))
+    node |= {"case-sensitive": True}
+    if selected:
+        node["select"] = selected
+    if row_filter is not True:
+        node["filter"] = row_filter
+    return ServerRequest(node, names)
+
+
+def _schema_of_snapshot(metadata: TableMetadata, snapshot_id: int) -> Schema:
+    schema_id = metadata.snapshot(snapshot_id).schema_id
+    current = metadata.schema
+    return current if schema_id is None else metadata.schemas.get(schema_id, current)
+
+
+def _selected(context: ScanContext, names: Schema) -> list[str]:
+    """Return the full names of the columns that are read or filtered; those without parts."""
+    read = [
+        field_id
+        for field_id in context.read_schema.field_ids
+        if not isinstance(
+            context.read_schema.find_field(field_id).field_type, StructType | ListType | MapType
+        )
+    ]
+    every = dict.fromkeys((*read, *field_ids(context.row_filter)))
+    columns = (names.find_column_name(field_id) for field_id in every)
+    return [name for name in columns if name is not None]
+
+
+def _name(term: Term, names: Schema, current: Schema) -> str | None:
+    """Return a column's name if it has not changed since."""
+    if not isinstance(term, BoundReference):
+        return None
+    name = names.find_column_name(term.field_id)
+    return name if name == current.find_column_name(term.field_id) else None

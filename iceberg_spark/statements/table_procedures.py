@@ -11,7 +11,7 @@ from iceberg_spark.api.table import Table
 from iceberg_spark.engines.on_spark import source_table
 from iceberg_spark.errors import InvalidInputError, InvalidOptionError, UnsupportedError
 from iceberg_spark.io import location
-from iceberg_spark.scan.change_bounds import CHANGE_BOUNDS, change_bounds
+from iceberg_spark.scan.incremental import CHANGE_BOUNDS, change_bounds
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import plan_query

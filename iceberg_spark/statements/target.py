@@ -20,7 +20,7 @@ from iceberg_spark.errors import (
     UnsupportedError,
 )
 from iceberg_spark.inspect.names import MetadataTable
-from iceberg_spark.scan.change_bounds import CHANGES, is_changes
+from iceberg_spark.scan.incremental import CHANGES, is_changes
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import load_session_catalog, session_catalog
 from iceberg_spark.spark.sql.current_namespace import is_iceberg_namespace, is_iceberg_table

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from iceberg_spark.errors import InvalidOptionError
-from iceberg_spark.scan.change_bounds import CHANGES
+from iceberg_spark.scan.incremental import CHANGES
 from iceberg_spark.scan.read_options import READ_OPTIONS, ReadOptions
 from iceberg_spark.spec.arguments import (
     boolean_option,

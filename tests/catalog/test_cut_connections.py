@@ -14,7 +14,7 @@ from tenacity import nap
 
 import iceberg_spark as ice
 from iceberg_spark import TableCatalog
-from iceberg_spark.catalog.sql_url import engine_of
+from iceberg_spark.catalog.sql_catalog import engine_of
 from iceberg_spark.errors import StorageError
 from tests.servers.postgres import Postgres
 from tests.unit.api.tables import files_below, ids, rows

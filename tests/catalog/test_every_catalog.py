@@ -26,9 +26,8 @@ from iceberg_spark.errors import (
     NoSuchTableError,
     TableAlreadyExistsError,
 )
-from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.new_table import new_table_updates
-from iceberg_spark.spec.requirements import AssertCreate, AssertTableUuid
+from iceberg_spark.spec.requirements import AssertCreate, AssertTableUuid, requirements_for
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import SnapshotRefType
 from iceberg_spark.spec.types import LongType, NestedField

@@ -19,11 +19,11 @@ from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
 from iceberg_spark.spark.reading import parquet_files as files_module
-from iceberg_spark.spark.reading.plan_frame import plan_frame
-from iceberg_spark.spark.reading.reading_session import (
+from iceberg_spark.spark.reading.plan_frame import (
     FIELD_IDS,
     LISTING_THRESHOLD,
     ON_THE_DRIVER,
+    plan_frame,
 )
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field

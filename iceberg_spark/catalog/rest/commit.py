@@ -48,9 +48,8 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_definitions import same_schema, same_spec
-from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.requirements import AssertRefSnapshotId, TableRequirement
+from iceberg_spark.spec.requirements import AssertRefSnapshotId, TableRequirement, check
 from iceberg_spark.spec.rest_json import requirement_to_json, update_to_json
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 from iceberg_spark.spec.sort import SortOrder

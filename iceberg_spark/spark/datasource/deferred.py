@@ -24,7 +24,7 @@ __getattr__ = LazyNames(
         LazyModule("iceberg_spark.save.plan_save"): ("TablePlace",),
         LazyModule("iceberg_spark.save.write_options"): ("written_stream_options",),
         LazyModule("iceberg_spark.save.write_options"): ("check_is_written", "write_options"),
-        LazyModule("iceberg_spark.scan.change_bounds"): (
+        LazyModule("iceberg_spark.scan.incremental"): (
             "CHANGE_TIMES",
             "bounds_of",
             "is_changes",

@@ -12,11 +12,11 @@ from iceberg_spark.save.plan_save import plan_upsert as plan_upsert
 from iceberg_spark.save.write_options import check_is_written as check_is_written
 from iceberg_spark.save.write_options import write_options as write_options
 from iceberg_spark.save.write_options import written_stream_options as written_stream_options
-from iceberg_spark.scan.change_bounds import CHANGE_TIMES as CHANGE_TIMES
-from iceberg_spark.scan.change_bounds import bounds_of as bounds_of
-from iceberg_spark.scan.change_bounds import is_changes as is_changes
-from iceberg_spark.scan.change_bounds import refuse_change_times as refuse_change_times
 from iceberg_spark.scan.context import ScanContext as ScanContext
+from iceberg_spark.scan.incremental import CHANGE_TIMES as CHANGE_TIMES
+from iceberg_spark.scan.incremental import bounds_of as bounds_of
+from iceberg_spark.scan.incremental import is_changes as is_changes
+from iceberg_spark.scan.incremental import refuse_change_times as refuse_change_times
 from iceberg_spark.scan.read_options import ReadOptions as ReadOptions
 from iceberg_spark.scan.read_options import read_options as read_options
 from iceberg_spark.scan.request import scan_context as scan_context

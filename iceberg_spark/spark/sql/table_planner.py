@@ -24,13 +24,13 @@ from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_metadata_table
 from iceberg_spark.read.changelog import with_change_columns
 from iceberg_spark.read.changes_table import ChangesTable, refuse_as_of, refuse_pins
-from iceberg_spark.scan.change_bounds import (
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.incremental import (
     CHANGE_TIMES,
     bounds_of,
     is_changes,
     refuse_change_times,
 )
-from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import ReadOptions, read_options

@@ -10,8 +10,8 @@ import pyarrow as pa
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
-from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.new_table import new_table_updates
+from iceberg_spark.spec.requirements import requirements_for
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from tests.builders import schema as schema_of
 

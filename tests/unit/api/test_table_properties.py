@@ -6,8 +6,8 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.errors import IcebergError, InvalidInputError, ValidationException
-from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.properties import RESERVED
+from iceberg_spark.spec.requirements import requirements_for
 from iceberg_spark.spec.updates import SetProperties
 from tests.unit.api.tables import ids, make, new_location, rows
 

@@ -28,9 +28,8 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io import location
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.new_table import new_table_updates
-from iceberg_spark.spec.requirements import AssertCreate
+from iceberg_spark.spec.requirements import AssertCreate, requirements_for
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import LongType, NestedField
 from iceberg_spark.spec.updates import SetLocation, SetProperties

@@ -19,9 +19,8 @@ from iceberg_spark.errors import (
     TableAlreadyExistsError,
     UnsupportedError,
 )
-from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.new_table import new_table_updates
-from iceberg_spark.spec.requirements import AssertCreate
+from iceberg_spark.spec.requirements import AssertCreate, requirements_for
 from iceberg_spark.spec.updates import SetProperties, TableUpdate
 from tests.builders import schema
 

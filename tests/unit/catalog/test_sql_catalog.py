@@ -11,9 +11,8 @@ import sqlalchemy
 from iceberg_spark.catalog.catalog import Namespaces
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.catalog.registry import load_catalog, resolve
-from iceberg_spark.catalog.sql_catalog import sql_catalog
+from iceberg_spark.catalog.sql_catalog import database_url, engine_of, sql_catalog
 from iceberg_spark.catalog.sql_tables import SqlTables
-from iceberg_spark.catalog.sql_url import database_url, engine_of
 from iceberg_spark.errors import (
     InvalidInputError,
     NamespaceAlreadyExistsError,

@@ -4,7 +4,7 @@ import pytest
 
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.write_options import WRITE_OPTIONS, write_options
-from iceberg_spark.scan.change_bounds import CHANGE_TIMES
+from iceberg_spark.scan.incremental import CHANGE_TIMES
 from iceberg_spark.scan.read_options import READ_OPTIONS, read_options
 from iceberg_spark.spec.arguments import split_list
 from iceberg_spark.spec.runtime_names import READ_OPTIONS as JAVA_READ_OPTIONS

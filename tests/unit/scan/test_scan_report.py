@@ -13,7 +13,7 @@ import iceberg_spark as ice
 from iceberg_spark.api.scan import TableScan
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.parse import parse_predicate
-from iceberg_spark.scan.report_filter import filter_json
+from iceberg_spark.scan.scan_report import filter_json
 
 COLUMNS = (
     "id bigint, s string, d date, t timestamp, n double, x decimal(9,2), b binary, p struct<q: int>"

@@ -8,9 +8,8 @@ from iceberg_spark.errors import CommitFailedException, CorruptFileError, Unsupp
 from iceberg_spark.spec import requirements as r
 from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_updates import apply
-from iceberg_spark.spec.check_requirements import check
-from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.partition import UNPARTITIONED
+from iceberg_spark.spec.requirements import check, requirements_for
 from iceberg_spark.spec.rest_json import (
     requirement_from_json,
     requirement_to_json,

@@ -19,11 +19,11 @@ from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.errors import CommitFailedException
 from iceberg_spark.spec.apply_updates import apply
-from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_json import metadata_to_json
 from iceberg_spark.spec.new_table import new_metadata
 from iceberg_spark.spec.partition_json import spec_from_dict
+from iceberg_spark.spec.requirements import check
 from iceberg_spark.spec.rest_json import requirement_from_json, update_from_json
 from iceberg_spark.spec.schema_json import schema_from_dict
 from tests.unit.catalog.rest.fake_server import URI, error, in_place_of_network

@@ -22,11 +22,10 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.apply_updates import apply
-from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_json import metadata_to_json
 from iceberg_spark.spec.new_table import new_metadata, new_table_updates
-from iceberg_spark.spec.requirements import AssertCreate, AssertRefSnapshotId
+from iceberg_spark.spec.requirements import AssertCreate, AssertRefSnapshotId, requirements_for
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotRef, SnapshotRefType
 from iceberg_spark.spec.types import LongType, NestedField

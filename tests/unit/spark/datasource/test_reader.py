@@ -11,7 +11,7 @@ from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.spark.datasource.reader import BatchReader
 from tests.builders import scan_of
 from tests.unit.catalog.rest.planning_server import task
-from tests.unit.scan.test_server_plan import IO, table, tasks
+from tests.unit.catalog.rest.test_server_plan import IO, table, tasks
 
 
 class OwnCredentials:

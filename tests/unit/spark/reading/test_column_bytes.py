@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from iceberg_spark.scan import column_bytes as module
-from iceberg_spark.scan.column_bytes import column_bytes
 from iceberg_spark.scan.limits import PLANNING
+from iceberg_spark.spark.reading import relation_size as module
+from iceberg_spark.spark.reading.relation_size import column_bytes
 from tests.unit.scan.entries import data
 from tests.unit.scan.tables import commit, new_table, planned
 
