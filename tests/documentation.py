@@ -25,6 +25,7 @@ PAGES = (
     "docs/schedule-maintenance.md",
     "docs/migrate.md",
     "docs/upsert-from-cdc.md",
+    "docs/backfill.md",
     "docs/write-audit-publish.md",
     "docs/other-libraries.md",
     "docs/lineage.md",
