@@ -289,7 +289,7 @@ def test_a_catalogs_functions_are_its_partition_transforms(
     run("UPDATE x SET s = system.truncate(3, 'abcd') WHERE st.system.truncate(5, id) = -5")
     assert run("SELECT s FROM x WHERE id = -2") == [("abc",)]
     for unknown in ("n) FROM (SELECT 1 AS n)", "ts) FROM x", "s, 1) FROM x"):
-        with pytest.raises(InvalidInputError, match=r"truncate\(w, "):
+        with pytest.raises(InvalidInputError, match=r"truncate\((w, |\.\.\.\) takes 2)"):
             run(f"SELECT st.system.truncate(2, {unknown}")
     for bad in ("2, s) FROM (SELECT length(s) AS s FROM x)", "0, s) FROM x", "id, s) FROM x"):
         with pytest.raises(Exception, match=r"truncate\((w|n), x\)"):
