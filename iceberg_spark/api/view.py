@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from iceberg_spark.catalog.catalog import Catalog, Name, Views
@@ -22,6 +24,8 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.view import (
     QUERY_COLUMN_NAMES,
     SPARK_DIALECT,
+    TRINO_CATALOG,
+    TRINO_DIALECT,
     NewView,
     ViewHistoryEntry,
     ViewMetadata,
@@ -140,17 +144,26 @@ def new_view(
     text = text.strip().rstrip(";").rstrip()
     session = on_spark.needed_session(spark)
     analysed = on_spark.analysed_view(session, catalog, identifier, text, namespace)
+    schema = _named(analysed.schema, analysed.names, columns)
+    texts = [ViewRepresentation(text, SPARK_DIALECT)]
+    trino_catalog = properties.get(TRINO_CATALOG)
+    if trino_catalog:
+        texts += _for_trino(
+            partial(on_spark.text_for_trino, session, catalog, identifier, text, namespace),
+            [field.name for field in schema.fields],
+            trino_catalog,
+        )
     engine = f"Spark {analysed.spark_version}"
     version = ViewVersion(
         1,
         int(time.time() * 1000),
         0,
-        (ViewRepresentation(text, SPARK_DIALECT),),
+        tuple(texts),
         namespace,
         summary=_SUMMARY,
     )
     return NewView(
-        _named(analysed.schema, analysed.names, columns),
+        schema,
         version,
         {
             "create_engine_version": engine,
@@ -159,6 +172,17 @@ def new_view(
             QUERY_COLUMN_NAMES: ",".join(analysed.names),
         },
     )
+
+
+def _for_trino(
+    translate: Callable[[Sequence[str], str], str], columns: Sequence[str], trino_catalog: str
+) -> list[ViewRepresentation]:
+    """Return the view's text for Trino; none with a warning if it would not be exact."""
+    try:
+        return [ViewRepresentation(translate(columns, trino_catalog), TRINO_DIALECT)]
+    except UnsupportedError as reason:
+        warnings.warn(f"The view gets no text for Trino: {reason}", stacklevel=4)
+        return []
 
 
 def _named(

@@ -57,7 +57,7 @@ _imported = LazyNames(
         LazyModule("iceberg_spark.spark.session.option_defaults"): ("session_write_defaults",),
         LazyModule("iceberg_spark.spark.session.session_catalogs"): ("session_catalog",),
         LazyModule("iceberg_spark.spark.session.session_dialect"): ("session_dialect",),
-        LazyModule("iceberg_spark.spark.sql.new_view"): ("analysed_view",),
+        LazyModule("iceberg_spark.spark.sql.new_view"): ("analysed_view", "text_for_trino"),
         LazyModule("iceberg_spark.spark.writing.distribution"): ("distribution", "is_sortable"),
         LazyModule("iceberg_spark.spark.writing.write_files"): ("write_frame",),
     },

@@ -42,6 +42,7 @@ from iceberg_spark.spark.session.option_defaults import (
 from iceberg_spark.spark.session.session_catalogs import session_catalog as session_catalog
 from iceberg_spark.spark.session.session_dialect import session_dialect as session_dialect
 from iceberg_spark.spark.sql.new_view import analysed_view as analysed_view
+from iceberg_spark.spark.sql.new_view import text_for_trino as text_for_trino
 from iceberg_spark.spark.writing.distribution import distribution as distribution
 from iceberg_spark.spark.writing.distribution import is_sortable as is_sortable
 from iceberg_spark.spark.writing.write_files import write_frame as write_frame

@@ -12,6 +12,9 @@ SQL = "sql"
 SPARK_DIALECT = "spark"
 QUERY_COLUMN_NAMES = "spark.query-column-names"
 """Property: the columns of the text itself, joined by commas, as Java's catalog of Spark has it."""
+TRINO_DIALECT = "trino"
+TRINO_CATALOG = "view.trino-catalog"
+"""Property: the name of the view's catalog in Trino. A view with it also gets a text for Trino."""
 DROP_DIALECT_ALLOWED = "replace.drop-dialect-allowed"
 
 

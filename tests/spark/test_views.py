@@ -132,7 +132,7 @@ def test_what_can_not_be_read_says_so(spark: Any, views: Views) -> None:
 
     put("db.a", "SELECT * FROM db.b")
     put("db.b", "SELECT * FROM a")
-    put("db.trino", "SELECT id FROM t", dialect="trino")
+    put("db.flink", "SELECT id FROM t", dialect="flink")
     put("db.away", "SELECT id FROM t", default_catalog="elsewhere")
     put("db.dot", "SELECT id FROM t", default_namespace=("d.b",))
     put("db.lost", "SELECT id FROM gone")
@@ -140,7 +140,7 @@ def test_what_can_not_be_read_says_so(spark: Any, views: Views) -> None:
     put("db.hidden", "SELECT * FROM some_function(TABLE(t))")
     refused: dict[str, tuple[type[Exception], str]] = {
         "a": (InvalidInputError, r"made of itself.*db\.a -> .*db\.b -> .*db\.a"),
-        "trino": (UnsupportedError, "no text for Spark; dialects it has: trino"),
+        "flink": (UnsupportedError, "no text for Spark; dialects it has: flink"),
         "away": (InvalidInputError, "no catalog elsewhere is known"),
         "dot": (InvalidInputError, "'d.b' is one part of a name and has a dot"),
         "lost": (NoSuchTableError, r"db\.gone"),

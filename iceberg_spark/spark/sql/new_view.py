@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -10,12 +12,14 @@ from pyspark.sql.types import StructField, StructType
 from sqlglot import exp
 
 from iceberg_spark.catalog.catalog import Catalog
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.session_dialect import OWN_FUNCTIONS, session_dialect
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
-from iceberg_spark.spark.sql.query import plan_query
+from iceberg_spark.spark.sql.query import columns_in_view, plan_query
+from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spark.sql.view_columns import ViewNames
+from iceberg_spark.spark.sql.view_dialects import check_names, trino_text
 from iceberg_spark.spec.schema import Schema
 
 
@@ -49,6 +53,34 @@ def analysed_view(
         for index, field in enumerate(frame.schema.fields)
     ]  # the query may have two columns of one name
     return AnalysedView(names, from_spark(StructType(columns)), spark.version)
+
+
+def text_for_trino(
+    spark: SparkSession,
+    catalog: Catalog,
+    identifier: str,
+    text: str,
+    namespace: tuple[str, ...],
+    columns: Sequence[str],
+    trino_catalog: str,
+) -> str:
+    """Return the text of a view for Trino, which calls the view's catalog `trino_catalog`.
+
+    Raises UnsupportedError with the reason if it can't be carried over exactly.
+    """
+    names = ViewNames(catalog, catalog.name, namespace, (f"{catalog.name}.{identifier}",))
+
+    def trino_name(parts: tuple[str, ...]) -> tuple[str, ...]:
+        first, *rest = names.full_name(parts, spark)
+        if first != catalog.name or len(rest) != 2:
+            raise UnsupportedError(
+                f"{'.'.join(parts)} is not in a namespace of one level of catalog {catalog.name}"
+            )
+        check_names(rest)
+        return (trino_catalog, *rest)
+
+    columns_of = partial(columns_in_view, spark, names, Seen(spark))
+    return trino_text(text, session_dialect(spark), columns_of, trino_name, columns)
 
 
 def _refuse_temporary_functions(spark: SparkSession, text: str) -> None:

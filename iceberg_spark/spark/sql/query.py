@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    UnsupportedError,
 )
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.catalyst.classic_frame import is_deterministic
@@ -42,10 +44,11 @@ from iceberg_spark.spark.sql.table_planner import (
     is_selector,
 )
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
-from iceberg_spark.spark.sql.view_columns import ViewNames, as_view, check_no_code, spark_text
+from iceberg_spark.spark.sql.view_columns import ViewNames, as_view, check_no_code
+from iceberg_spark.spark.sql.view_dialects import text_from_trino
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.view import ViewMetadata
+from iceberg_spark.spec.view import SPARK_DIALECT, TRINO_DIALECT, ViewMetadata
 
 _TABLE = "iceberg_spark_table_"
 _NOTHING_AROUND = Around()
@@ -364,7 +367,7 @@ def queried_view(
 ) -> QueriedView:
     """Plan the query of a view; `path` are the views that led to it.
 
-    Raises InvalidInputError, UnsupportedError for a view without a text for Spark.
+    Raises InvalidInputError, UnsupportedError for a view whose text Spark can't read.
     """
     name = f"{address.catalog.name}.{address.identifier}"
     if reference.end != reference.name_end:
@@ -379,14 +382,64 @@ def queried_view(
         (*path, name),
     )
     names.check_path()
-    text = spark_text(view, name)
 
     def plan() -> Query:
+        text = _spark_text(spark, view, names, seen)
         check_no_code(text, name, address.catalog.properties, session_dialect(spark))
         return plan_query(spark, text, names, seen=seen)
 
     query = seen.plan_view(name, (view.view_uuid, version.version_id), plan)
     return QueriedView(reference, query, view.schema, name)
+
+
+def _spark_text(spark: SparkSession, view: ViewMetadata, names: ViewNames, seen: Seen) -> str:
+    """Return a view's text for Spark, carried over from Trino's if it has none.
+
+    Raises UnsupportedError naming the dialects that exist, or why the text can't be carried over.
+    """
+    version = view.current_version
+    text, trino = version.sql_for(SPARK_DIALECT), version.sql_for(TRINO_DIALECT)
+    if text is not None:
+        return text
+    if trino is None:
+        dialects = ", ".join(version.dialects) or "none"
+        raise UnsupportedError(
+            f"View {names.view} has no text for Spark; dialects it has: {dialects}"
+        )
+    columns_of = partial(columns_in_view, spark, names, seen)
+    try:
+        text = text_from_trino(trino, session_dialect(spark), columns_of)
+    except UnsupportedError as cause:
+        raise UnsupportedError(
+            f"View {names.view} has no text for Spark, and its text for Trino can't be carried "
+            f"over exactly: {cause}"
+        ) from cause
+    warnings.warn(
+        f"View {names.view} has no text for Spark: its text for Trino is read as Spark's",
+        stacklevel=2,
+    )
+    return text
+
+
+def columns_in_view(
+    spark: SparkSession, names: ViewNames, seen: Seen, parts: tuple[str, ...]
+) -> Schema:
+    """Return the columns of a table or view that the text of a view names.
+
+    Raises UnsupportedError for a name that Trino reads otherwise, NoSuchTableError.
+    """
+    names.check_trino_name(parts, spark)
+    full_name = names.full_name(parts, spark)
+    address = _table_address(TableReference(full_name, 0, 0, None), seen, names)
+    if address is None:
+        raise UnsupportedError(f"{'.'.join(full_name)} is not an Iceberg table")
+    try:
+        there, selector = load_table_or_view(address, seen)
+    except (NoSuchTableError, NoSuchNamespaceError) as error:
+        raise missing_table(address.catalog, address.identifier, error) from None
+    if selector is not None:
+        raise UnsupportedError(f"{'.'.join(full_name)} is a metadata table or a branch")
+    return there.schema if isinstance(there, ViewMetadata) else there.metadata.schema
 
 
 def _table_and_selector(address: TableAddress, seen: Seen) -> tuple[LoadedTable, str | None]:

@@ -19,8 +19,8 @@ from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
 from iceberg_spark.spark.sql.references import Node, TableReference, hidden_table
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
+from iceberg_spark.spark.sql.view_dialects import check_names
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.view import SPARK_DIALECT, ViewMetadata
 
 _WIDENING = (
     s.ByteType, s.ShortType, s.IntegerType, s.LongType, s.FloatType, s.DoubleType,
@@ -170,16 +170,6 @@ _SPARKS_OWN = "spark_catalog"
 _MOST_NESTED = 100  # Spark: spark.sql.view.maxNestedViewDepth
 
 
-def spark_text(view: ViewMetadata, name: str) -> str:
-    """Return a view's text for Spark. Raises UnsupportedError naming the dialects that exist."""
-    version = view.current_version
-    text = version.sql_for(SPARK_DIALECT)
-    if text is None:
-        dialects = ", ".join(version.dialects) or "none"
-        raise UnsupportedError(f"View {name} has no text for Spark; dialects it has: {dialects}")
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class ViewNames:
     """The names of one view's text (Java: ResolveViews).
@@ -223,10 +213,16 @@ class ViewNames:
 
         Raises InvalidInputError for a location, and for a catalog that is not configured.
         """
-        parts = reference.parts
+        return replace(reference, parts=self.full_name(reference.parts, spark))
+
+    def full_name(self, parts: tuple[str, ...], spark: SparkSession) -> tuple[str, ...]:
+        """Return the full name of a table, the catalog first.
+
+        Raises InvalidInputError for a location, and for a catalog that is not configured.
+        """
         if any("/" in part for part in parts):
             raise InvalidInputError(
-                f"View {self.view} names the location {reference.name}: in views tables are named "
+                f"View {self.view} names the location {'.'.join(parts)}: in views tables are named "
                 "by catalogs"
             )
         if len(parts) == 1:
@@ -238,7 +234,20 @@ class ViewNames:
                 f"View {self.view} reads {'.'.join(parts)}, and no catalog {parts[0]} is known "
                 "here: configure it under this name"
             )
-        return replace(reference, parts=parts)
+        return parts
+
+    def check_trino_name(self, parts: tuple[str, ...], spark: SparkSession) -> None:
+        """Raise UnsupportedError for a name that Spark and Trino divide differently.
+
+        In Trino the last two parts are always a schema and a table, and a third one a catalog.
+        """
+        shown = ".".join(parts)
+        check_names(parts[-2:])
+        has_catalog = self._is_catalog(parts[0], spark)
+        if len(parts) == 2 and has_catalog:
+            raise UnsupportedError(f"{shown} begins with a catalog here, and a schema in Trino")
+        if len(parts) > 3 or (len(parts) == 3 and not has_catalog):
+            raise UnsupportedError(f"it reads {shown}, and no catalog {parts[0]} is known here")
 
     def _is_catalog(self, name: str, spark: SparkSession) -> bool:
         return (
