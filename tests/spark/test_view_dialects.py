@@ -29,14 +29,15 @@ OF_TRINO = {
     'SELECT "id", "s" FROM t': "SELECT id, s FROM t",
     "SELECT ID AS k FROM db.t WHERE s = 'it''s'": "SELECT 3",
     "SELECT id FROM t WHERE s LIKE 'a_' OR d < DATE '1600-01-01'": "SELECT id FROM t WHERE id > 1",
+    "SELECT id FROM t WHERE ((price >= DECIMAL '1.50'))": "SELECT id FROM t WHERE id < 3",
     "SELECT s FROM t ORDER BY s LIMIT 3": "SELECT s FROM t WHERE s IS NOT NULL",
     "SELECT s FROM t ORDER BY s DESC NULLS FIRST LIMIT 1": "SELECT s FROM t WHERE id IS NULL",
-    'SELECT count(*) AS "Count", sum(id) FROM t': "SELECT 4L, 6L",
-    "SELECT if(ok, 'yes', 'no') FROM t": "SELECT if(ok, 'yes', 'no') FROM t",
-    "SELECT substr(s, 2) FROM t WHERE starts_with(s, 'a')": "VALUES (''), ('b')",
+    'SELECT count(*) AS "Count", sum(id) AS total FROM t': "SELECT 4L, 6L",
+    "SELECT if(ok, 'yes', 'no') AS answer FROM t": "SELECT if(ok, 'yes', 'no') FROM t",
+    "SELECT substr(s, 2) AS rest FROM t WHERE starts_with(s, 'a')": "VALUES (''), ('b')",
     "SELECT id FROM t WHERE s IS NOT DISTINCT FROM NULL": "SELECT id FROM t WHERE s IS NULL",
     "WITH q (k) AS (SELECT id FROM t) SELECT * FROM q WHERE k >= 2": "VALUES (2), (3)",
-    "SELECT a.id, b.name FROM t a LEFT JOIN u b ON a.id = b.id": (
+    "SELECT a.id, b.name FROM (t a LEFT JOIN u b ON (a.id = b.id))": (
         "SELECT t.id, u.name FROM t LEFT JOIN u ON t.id = u.id"
     ),
 }

@@ -6,6 +6,7 @@ the same tree again, in both directions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import ClassVar
@@ -28,6 +29,7 @@ _TRINO_FUNCTIONS = frozenset({
     "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp",
 })  # fmt: skip
 """Functions that Trino calls without brackets, which are columns to sqlglot."""
+_FRACTION = re.compile(r"\d+\.\d+")
 _ALIAS = "q"
 FullName = Callable[[tuple[str, ...]], tuple[str, ...]]
 """Returns the full name of a table, its catalog first."""
@@ -93,6 +95,7 @@ def _check_round_trip(tree: Node, dialect: Dialect) -> str:
 
 def _trino_tree(text: str) -> Node:
     try:
+        text = _with_plain_decimals(text)
         tokens = sqlglot.tokenize(text, dialect=TRINO_DIALECT)
         for token, follower in pairwise(tokens):
             is_word = follower.token_type is TokenType.VAR and token.end + 1 == follower.start
@@ -101,7 +104,40 @@ def _trino_tree(text: str) -> Node:
         tree = sqlglot.parse_one(text, dialect=TRINO_DIALECT)
     except (SqlglotError, AttributeError, TypeError, RecursionError) as cause:
         raise UnsupportedError("its text can't be parsed") from cause
+    for select in tree.find_all(exp.Select):
+        _flatten_joins(select)
     return tree
+
+
+def _with_plain_decimals(text: str) -> str:
+    """Return Trino's text with 1.50 for DECIMAL '1.50', as it stores a 1.50.
+
+    In the tree it would be `CAST('1.50' AS DECIMAL)`, which is 2.
+    """
+    pieces, position = [], 0
+    for token, follower in pairwise(sqlglot.tokenize(text, dialect=TRINO_DIALECT)):
+        is_string = follower.token_type is TokenType.STRING
+        if token.text.upper() == "DECIMAL" and is_string and _FRACTION.fullmatch(follower.text):
+            pieces += [text[position : token.start], follower.text]
+            position = follower.end + 1
+    return "".join([*pieces, text[position:]])
+
+
+def _flatten_joins(select: Node) -> None:
+    """Remove the brackets that Trino puts around joins: `((a JOIN b) JOIN c)` is `a JOIN b JOIN c`.
+
+    Brackets at the right of a JOIN stay; `portable_query` refuses them.
+    """
+    source = select.args.get("from_")
+    while source and isinstance(source.this, exp.Subquery) and not source.this.alias:
+        brackets, first = source.this, source.this.this
+        if not isinstance(first, exp.Table | exp.Subquery):
+            return
+        levels = (first, brackets, select)
+        joins = [join for level in levels for join in level.args.get("joins") or ()]
+        first.set("joins", None)
+        source.set("this", first)
+        select.set("joins", joins)
 
 
 class _Spark(Spark):

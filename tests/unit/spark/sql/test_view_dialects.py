@@ -185,6 +185,8 @@ REFUSED_OF_TRINO = {
     "SELECT tags[1] FROM t": "BRACKET",
     "SELECT regexp_like(s, 'a') FROM t": "the function regexp_like",
     "SELECT CAST(s AS bigint) FROM t": "a cast",
+    "SELECT id FROM t WHERE price > CAST('1.50' AS DECIMAL)": "a cast",
+    "SELECT id FROM t WHERE price > DECIMAL '15'": "a cast",
     "SELECT TRY_CAST(s AS bigint) FROM t": "a cast",
     "SELECT id FROM t WHERE ts > TIMESTAMP '2024-06-01 00:00:00'": "DATATYPE",
     "SELECT id FROM t FETCH FIRST 1 ROW ONLY": "FETCH",
@@ -241,6 +243,21 @@ def test_what_may_differ_in_trinos_text_is_refused(text: str):
 def test_a_view_without_other_names_keeps_its_text():
     text = trino_text("SELECT id, S FROM t", SPARK, columns_of, full_name, ["ID", "s"])
     assert text == 'SELECT "id", "S" FROM "lake"."db"."t" AS "t"'
+
+
+def test_brackets_around_joins_are_read():
+    """Trino writes them when it stores a view."""
+    text = (
+        "SELECT a.id FROM ((t a LEFT JOIN u b ON (a.id = b.id)) INNER JOIN (SELECT id FROM u) c"
+        " ON (a.id = c.id)) WHERE a.ok"
+    )
+    assert text_from_trino(text, SPARK, columns_of) == (
+        "SELECT `a`.`id` FROM `t` AS `a` LEFT JOIN `u` AS `b` ON (`a`.`id` = `b`.`id`)"
+        " INNER JOIN (SELECT `id` FROM `u`) AS `c` ON (`a`.`id` = `c`.`id`) WHERE `a`.`ok`"
+    )
+    right = "SELECT t.id FROM (t INNER JOIN (u LEFT JOIN v ON (u.name = v.uid)) ON (t.id = u.id))"
+    with pytest.raises(UnsupportedError, match="TABLE with joins"):
+        text_from_trino(right, SPARK, columns_of)
 
 
 def test_nulls_keep_their_place():
