@@ -75,8 +75,7 @@ def test_rows_lie_as_javas_rewrite_sorts_them(
     )
     assert read(java, path)["n"].to_pylist() == ours
     assert_same_rows(rows(), ice.load_table(path).scan().to_arrow())
-    set_limits(monkeypatch, compaction, "ORDERING", task_bytes=0)
-    set_limits(monkeypatch, compaction, "ORDERING", range_bytes=500)
+    set_limits(monkeypatch, compaction, "ORDERING", task_bytes=1, range_bytes=500)
     table.refresh().append(rows())
     table.maintenance.rewrite_data_files("sort", options={"rewrite-all": True}, spark=java)
     twice = read(java, path)["n"].to_pylist()

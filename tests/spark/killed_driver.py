@@ -117,7 +117,7 @@ def main(where: str, verb: str, moment: str, who: str) -> None:
 
     limits = replace(position_deletes.ROW_LEVEL, driver_rows=0)  # so that tasks write them
     position_deletes.ROW_LEVEL = limits
-    compaction.ORDERING = replace(compaction.ORDERING, task_bytes=0)  # so that rows are shuffled
+    compaction.ORDERING = replace(compaction.ORDERING, task_bytes=1)  # so that rows are shuffled
     if moment == "tasks":
         write_by_spark.write_parquet = write_parquet
     try:

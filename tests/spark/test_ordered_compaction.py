@@ -26,8 +26,7 @@ DOUBLES = [0.0, -0.0, math.nan, math.inf, -math.inf, 2.5, -2.5, None]
 @pytest.fixture(autouse=True)
 def _small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let groups be shuffled however small they are, from several tasks, in many ranges."""
-    set_limits(monkeypatch, compaction, "ORDERING", task_bytes=0)
-    set_limits(monkeypatch, compaction, "ORDERING", task_bytes=8_000, range_bytes=2_000)
+    set_limits(monkeypatch, compaction, "ORDERING", task_bytes=1, range_bytes=2_000)
 
 
 def some_rows(table: Table, start: int, count: int) -> pa.Table:
