@@ -181,10 +181,9 @@ def test_a_view_is_planned_once_in_a_statement(
         planned.append(text)
         return own(spark, text, *more, **named)
 
-    monkeypatch.setattr(query, "plan_query", counted)
     joined = f"SELECT a.id, b.id FROM {CATALOG}.db.v1 a JOIN {CATALOG}.db.v1 b ON a.id = b.id"
     assert read(spark, joined) == [(2, 2)]
-    planned.clear()
+    monkeypatch.setattr(query, "plan_query", counted)
     assert read(spark, f"SELECT id FROM {CATALOG}.db.v5") == []
     assert read(spark, f"SELECT id FROM {CATALOG}.db.v2") == [(2,)]
     assert len(planned) == 6 + 3
