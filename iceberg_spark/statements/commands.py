@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -53,6 +54,7 @@ from iceberg_spark.statements.answers import nothing
 from iceberg_spark.statements.matched_columns import refusing_inner_defaults, reporting_overflow
 from iceberg_spark.statements.target import table_above, target
 
+_SET_OPERATION = re.compile(r"\b(UNION|EXCEPT|INTERSECT|MINUS)\b", re.IGNORECASE)
 Runner: TypeAlias = Callable[[SparkSession, Any], DataFrame]
 
 
@@ -70,10 +72,21 @@ def _refuses_inner_defaults(run: Runner) -> Runner:
     """Return the function of a statement whose values may be DEFAULT, but not contain it."""
 
     def refusing(spark: SparkSession, command: Any) -> DataFrame:
-        with refusing_inner_defaults(), reporting_overflow(str(command)):
+        with refusing_inner_defaults(_values(command)), reporting_overflow(str(command)):
             return run(spark, command)
 
     return refusing
+
+
+def _values(command: Insert | Merge | Update) -> list[str]:
+    """Return the texts in which DEFAULT stands for a column's default, as Spark reads them."""
+    match command:
+        case Insert(query=query):
+            return [] if _SET_OPERATION.search(query) else [query]
+        case Update(values=values):
+            return [value for _, value in values]
+        case Merge(clauses=clauses):
+            return [value for clause in clauses for value in clause.values]
 
 
 def _refresh_table(spark: SparkSession, command: RefreshTable) -> DataFrame:

@@ -135,17 +135,18 @@ _BEHIND_SELECTED = (
 
 
 @contextmanager
-def refusing_inner_defaults() -> Iterator[None]:
-    """Refuse DEFAULT within an expression, which Spark reads as the name of a column.
+def refusing_inner_defaults(values: Sequence[str]) -> Iterator[None]:
+    """Refuse DEFAULT within one of the values, where Spark reads it as the name of a column.
 
-    Raises InvalidExpressionError.
+    Elsewhere in the statement it is an unknown column. Raises InvalidExpressionError.
     """
     try:
         yield
     except (AnalysisException, InvalidExpressionError) as error:
         cause = error if isinstance(error, AnalysisException) else error.__cause__
         unresolved = isinstance(cause, AnalysisException) and "UNRESOLVED_COLUMN" in str(cause)
-        if not unresolved or f"`{_WORD}`" not in str(cause).upper():
+        is_value = any(_WORD in value.upper() for value in values)
+        if not unresolved or not is_value or f"`{_WORD}`" not in str(cause).upper():
             raise
         misplaced = InvalidExpressionError(
             "DEFAULT is a whole value of VALUES, SELECT or SET and no part of an expression"

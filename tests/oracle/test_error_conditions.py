@@ -146,6 +146,8 @@ ASSIGNED = (
 NOT_A_VALUE = (
     "INSERT INTO {c}.conditions.t SELECT 1, upper(DEFAULT)",
     "UPDATE {c}.conditions.t SET id = DEFAULT + 1",
+    "UPDATE {c}.conditions.t SET id = 1 WHERE id = DEFAULT",
+    "INSERT INTO {c}.conditions.t SELECT DEFAULT, 'a' UNION SELECT 1, 'b'",
     "INSERT INTO {c}.conditions.q PARTITION (p = 'x') SELECT 1",
     "INSERT OVERWRITE {c}.conditions.q PARTITION (p = 3000000000) SELECT 1",
 )
