@@ -81,6 +81,7 @@ three times as slow a quarter of Spark's cases."""
 WITH_PYSPARK = (
     "test_column_defaults",
     "test_commands",
+    "test_constants",
     "test_mentions",
     "test_view_columns",
     "test_view_names",

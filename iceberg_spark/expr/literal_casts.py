@@ -129,7 +129,7 @@ def to_decimal(precision: int, scale: int) -> Callable[[Any], Decimal]:
             case _:
                 raise ValueError("only numbers and texts become numbers here")
         rounded = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _CONTEXT)
-        if abs(rounded) >= Decimal(10) ** (precision - scale):
+        if rounded.copy_abs() >= Decimal(10) ** (precision - scale):  # abs() would round
             raise ValueError(f"it has more digits than decimal({precision}, {scale})")
         return rounded
 

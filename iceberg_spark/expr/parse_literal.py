@@ -135,13 +135,18 @@ def _negative(node: exp.Neg) -> Any:
     value = literal_value(node.this)
     match value:
         case TypedNumber(value=number, digits=digits):
-            return TypedNumber(-number, digits)
+            return TypedNumber(_negated(number), digits)
         case int() if not isinstance(value, bool) and not isinstance(node.this, exp.Literal):
             return of_integer(-value)  # of brackets: no literal to Spark, whose digits it counts
         case int() | float() | Decimal() if not isinstance(value, bool):
-            return -value
+            return _negated(value)
         case _:
             raise InvalidExpressionError(f"'{node.sql('spark')}': only a number takes a sign")
+
+
+def _negated(number: float | Decimal) -> Any:
+    # `-number` of a decimal rounds to the 28 digits of Python's context, and a decimal has 38.
+    return number.copy_negate() if isinstance(number, Decimal) else -number
 
 
 def _cast(node: Node) -> Any:

@@ -199,7 +199,8 @@ def _numbers(least: Decimal, most: Decimal, kind: t.IcebergType) -> Range | None
                 most.quantize(step, ROUND_CEILING, _DIGITS),
             )
             limit = 10**precision
-            return ends if all(abs(end.scaleb(scale, _DIGITS)) < limit for end in ends) else None
+            sizes = [end.scaleb(scale, _DIGITS).copy_abs() for end in ends]  # abs() would round
+            return ends if max(sizes) < limit else None
         case t.DoubleType():
             return _around(least, most, np.float64)
         case t.FloatType():

@@ -26,6 +26,7 @@ from iceberg_spark.spec.types import (
     TimestamptzType,
     UUIDType,
 )
+from iceberg_spark.spec.values import scaled, unscaled
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """How Hive and Spark name the folder of null."""
@@ -90,12 +91,11 @@ def _integer(text: str, bits: int) -> int:
 def _decimal(text: str, scale: int) -> Decimal:
     try:
         number = Decimal(text)
-        fitted = number.quantize(Decimal(1).scaleb(-scale))
     except InvalidOperation as cause:
-        raise InvalidInputError(f"'{text}' is no decimal") from cause
-    if fitted != number:
-        raise InvalidInputError(f"{text} has more than {scale} digits after the point")
-    return fitted
+        raise InvalidInputError(f"'{text}' is not a decimal") from cause
+    if not number.is_finite():
+        raise InvalidInputError(f"'{text}' is not a decimal")
+    return scaled(unscaled(number, scale), scale)
 
 
 def _timestamp(kind: IcebergType, text: str, zone: str) -> Any:

@@ -150,7 +150,7 @@ def _literal(value: object, frame: DataFrame, index: int) -> Node | None:
         case bool():
             return exp.Boolean(this=value)
         case int() | Decimal():
-            size = abs(value)
+            size = value.copy_abs() if isinstance(value, Decimal) else abs(value)  # exact
             number = exp.Literal.number(f"{size:f}" if isinstance(size, Decimal) else str(size))
             signed = exp.Neg(this=number) if value < 0 else number
             kind = frame.schema.fields[index].dataType

@@ -1,9 +1,12 @@
 """Decimals whose common type would have more than 38 digits are compared as Spark compares them."""
 
 from decimal import Decimal
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import iceberg_spark as ice
 from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import as_unbound, col
@@ -61,3 +64,29 @@ def test_constants_that_spark_would_round_are_refused() -> None:
 
 def test_numbers_of_python_beyond_sparks_digits_keep_their_order() -> None:
     assert to_text(bind(TABLE, as_unbound(col("n") < Decimal(10**40)))) == "n IS NOT NULL"
+
+
+@pytest.mark.parametrize("digits", ["123456789012345678901234567890123456.34", f"{'9' * 36}.99"])
+def test_a_sign_keeps_all_digits(digits: str) -> None:
+    for text in (f"-{digits}", f"-({digits})", f"-(-({digits}))"):
+        sign = "" if text.startswith("-(-") else "-"
+        assert to_text(bind(TABLE, parse_predicate(f"w = {text}"))) == f"w = {sign}{digits}"
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_the_largest_decimals_are_cast(sign: str) -> None:
+    text = f"{sign}{'9' * 36}.99"
+    bound = bind(TABLE, parse_predicate(f"w = CAST('{text}' AS DECIMAL(38, 2))"))
+    assert to_text(bound) == f"w = {text}"
+
+
+def test_rows_of_long_negative_decimals_are_read_and_deleted(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "w decimal(38, 2)")
+    values = [Decimal(f"-{10**35 + number}.25") for number in range(5)]
+    table.append(pa.table({"w": pa.array(values, pa.decimal128(38, 2))}))
+    table = table.refresh()
+    for value in values:
+        assert table.scan(f"w = {value}").to_arrow().column("w").to_pylist() == [value]
+    table.delete(f"w = {values[2]}")
+    left = table.refresh().scan().to_arrow().column("w").to_pylist()
+    assert left == [*values[:2], *values[3:]]
