@@ -7,7 +7,7 @@ from pyspark.sql.datasource import DataSource
 
 _DEPENDENCIES = (
     "cramjam", "fastavro", "fsspec", "mmh3", "numpy", "polars", "pyarrow", "pyiceberg_core",
-    "sqlglot", "strictyaml", "tenacity",
+    "sqlglot", "strictyaml", "tenacity", "xxhash",
 )  # fmt: skip
 
 

@@ -17,11 +17,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
+import xxhash
 
 from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.expr.nodes import And, Bound, BoundReference, Comparison, Constant, In, Op, Or
 from iceberg_spark.formats.limits import READING
+from iceberg_spark.formats.thrift_compact import struct_at
+from iceberg_spark.spec.values import unscaled
 
 _BLOCK_BYTES = 32
 _SALT = np.array([
@@ -30,8 +33,8 @@ _SALT = np.array([
 ], np.uint32)  # fmt: skip
 _HALF = np.uint64(32)
 _HEADER_BYTES = 32
-_AFTER_SIZE = bytes.fromhex("1c1c0000" * 3 + "00")
-"""The header after its size, in Thrift: split blocks, hashed by XXH64, not compressed."""
+_KINDS: dict[int, Any] = {2: {1: {}}, 3: {1: {}}, 4: {1: {}}}
+"""The header's unions of algorithm, hash and compression: split blocks, XXH64, uncompressed."""
 
 StoredAs: TypeAlias = tuple[str, int]
 """A column's physical type, and the bytes of a value if they are always as many."""
@@ -88,26 +91,17 @@ class BloomReader:
 
     def _read(self, offset: int, most_bytes: int) -> bytes | None:
         """Return the blocks of a filter, None if it is too large or of another kind."""
-        header = self._source.read_at(_HEADER_BYTES, offset)
-        size, end = _varint(header, 1) if header[:1] == b"\x15" else (0, 0)
-        size >>= 1  # zigzag; a size is not negative
-        begin = end + len(_AFTER_SIZE)
-        if header[end:begin] != _AFTER_SIZE or not 0 < size <= most_bytes or size % _BLOCK_BYTES:
+        try:
+            header, begin = struct_at(self._source.read_at(_HEADER_BYTES, offset), 0)
+        except ValueError:
+            return None
+        size, kinds = header.get(1), {number: header.get(number) for number in _KINDS}
+        if kinds != _KINDS or not isinstance(size, int):
+            return None
+        if not 0 < size <= most_bytes or size % _BLOCK_BYTES:
             return None
         blocks: bytes = self._source.read_at(size, offset + begin)
         return blocks if len(blocks) == size else None
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return a number and the position after it."""
-    number = shift = 0
-    while position < len(data):
-        byte = data[position]
-        number |= (byte & 0x7F) << shift
-        position, shift = position + 1, shift + 7
-        if byte < 0x80:
-            break
-    return number, position
 
 
 @lru_cache(maxsize=64)
@@ -118,7 +112,7 @@ def _hashes(
     stored = [_stored(value, term, kind, stored_as) for value in values]
     if None in stored:
         return None
-    return np.array([xxh64(text) for text in stored if text], np.uint64)
+    return np.array([xxhash.xxh64_intdigest(text) for text in stored if text], np.uint64)
 
 
 def _stored(
@@ -159,7 +153,7 @@ def _number(value: Any, term: BoundReference, kind: pa.DataType) -> int | None:
     target = to_arrow_type(term.field_type)
     if pt.is_decimal(target):
         same = pt.is_decimal(kind) and kind.scale == target.scale and isinstance(value, Decimal)
-        return int(value.scaleb(target.scale)) if same else None
+        return unscaled(value, target.scale) if same else None
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     is_promoted = pt.is_int32(kind) and pt.is_int64(target)
@@ -176,54 +170,3 @@ def _has_any(blocks: bytes, hashes: npt.NDArray[np.uint64]) -> bool:
     block = ((hashes >> _HALF) * np.uint64(len(words))) >> _HALF
     bits = np.uint32(1) << ((hashes.astype(np.uint32)[:, None] * _SALT) >> np.uint32(27))
     return bool(((words[block.astype(np.int64)] & bits) == bits).all(axis=1).any())
-
-
-_P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
-_P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
-_ALL = (1 << 64) - 1
-
-
-def xxh64(data: bytes) -> int:
-    """Return the hash XXH64 with seed 0.
-
-    Example:
-        >>> hex(xxh64(b"abc"))
-        '0x44bc2cf5ad770999'
-    """
-    position, length = 0, len(data)
-    if length >= 32:
-        lanes = [(_P1 + _P2) & _ALL, _P2, 0, -_P1 & _ALL]
-        while position + 32 <= length:
-            lanes = [_round(lane, _word(data, position + 8 * i)) for i, lane in enumerate(lanes)]
-            position += 32
-        turns = zip(lanes, (1, 7, 12, 18), strict=True)
-        number = sum(_turned(lane, bits) for lane, bits in turns) & _ALL
-        for lane in lanes:
-            number = ((number ^ _round(0, lane)) * _P1 + _P4) & _ALL
-    else:
-        number = _P5
-    number = (number + length) & _ALL
-    while position + 8 <= length:
-        number = (_turned(number ^ _round(0, _word(data, position)), 27) * _P1 + _P4) & _ALL
-        position += 8
-    if position + 4 <= length:
-        half = int.from_bytes(data[position : position + 4], "little")
-        number = (_turned(number ^ (half * _P1 & _ALL), 23) * _P2 + _P3) & _ALL
-        position += 4
-    for byte in data[position:]:
-        number = _turned(number ^ (byte * _P5 & _ALL), 11) * _P1 & _ALL
-    number = ((number ^ (number >> 33)) * _P2) & _ALL
-    number = ((number ^ (number >> 29)) * _P3) & _ALL
-    return number ^ (number >> 32)
-
-
-def _word(data: bytes, position: int) -> int:
-    return int.from_bytes(data[position : position + 8], "little")
-
-
-def _turned(number: int, bits: int) -> int:
-    return ((number << bits) | (number >> (64 - bits))) & _ALL
-
-
-def _round(lane: int, word: int) -> int:
-    return _turned((lane + word * _P2) & _ALL, 31) * _P1 & _ALL

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from xxhash import xxh64_intdigest as xxh64
 
 from iceberg_spark.arrow.file_fields import file_fields
 from iceberg_spark.arrow.schema import to_arrow
@@ -16,7 +17,6 @@ from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.formats import parquet_bloom
 from iceberg_spark.formats.data_file import ReadRequest
-from iceberg_spark.formats.parquet_bloom import xxh64
 from iceberg_spark.formats.parquet_reader import open_parquet
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spec.schema import Schema
@@ -31,6 +31,7 @@ VALUES: dict[str, tuple[str, Any, Any]] = {
     "date": ("date", lambda n: DAY + dt.timedelta(n), lambda n: f"DATE'{DAY + dt.timedelta(n)}'"),
     "small decimal": ("decimal(9, 2)", lambda n: Decimal(n - 1000) / 4, None),
     "decimal": ("decimal(18, 2)", lambda n: Decimal(n - 1000) / 4, None),
+    "38 digits": ("decimal(38, 2)", lambda n: Decimal(f"{(n - 1000) * 10**32 + n}.25"), None),
     "timestamp": (
         "timestamp", lambda n: dt.datetime(2024, 1, 1) + dt.timedelta(hours=n),  # noqa: DTZ001
         lambda n: f"TIMESTAMP_NTZ'{dt.datetime(2024, 1, 1) + dt.timedelta(hours=n)}'",  # noqa: DTZ001
@@ -114,7 +115,7 @@ def test_a_filter_that_is_not_understood_leaves_out_nothing(tmp_path, monkeypatc
     path, columns = written(tmp_path, "long")
     where = f"v = {literal('long', 700)}"
     assert groups(path, columns, where) == [0]
-    monkeypatch.setattr(parquet_bloom, "_AFTER_SIZE", b"another algorithm")
+    monkeypatch.setattr(parquet_bloom, "_KINDS", {2: {2: {}}})  # another algorithm
     assert groups(path, columns, where) == [0, 1]
 
 
