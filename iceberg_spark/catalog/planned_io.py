@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Protocol
-
-import pyarrow as pa
-import pyarrow.fs as pafs
+from typing import Any, Protocol
 
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.io.delegated_io import DelegatedIO, T
 from iceberg_spark.io.file_io import FileInfo, FileIO
 
 _HIDDEN = (
@@ -50,7 +48,7 @@ class ScanPlanner(Protocol):
         ...
 
 
-class ServerPlannedIO:
+class ServerPlannedIO(DelegatedIO):
     """A `FileIO` whose table is planned by its catalog; it delegates to the table's storage.
 
     Planner and actions take `(TableMetadata, FileIO)`, so the storage tells them who plans.
@@ -73,61 +71,16 @@ class ServerPlannedIO:
         """The storage properties (never print them)."""
         return self.storage.properties
 
-    def open(self, path: str) -> BinaryIO:
-        """Open for seekable reading."""
-        return self.storage.open(path)
-
-    def read_bytes(self, path: str) -> bytes:
-        """Return a whole (small) file."""
-        return self.storage.read_bytes(path)
-
-    def create(self, path: str) -> BinaryIO:
-        """Open a new file for streaming writes."""
-        return self.storage.create(path)
-
-    def create_if_absent(self, path: str, data: bytes) -> None:
-        """Write a whole file atomically, or raise FileAlreadyExistsError."""
-        self.storage.create_if_absent(path, data)
-
-    def replace(self, path: str, data: bytes) -> None:
-        """Write a small file, replacing an existing one."""
-        self.storage.replace(path, data)
-
-    def exists(self, path: str) -> bool:
-        """Return whether a file exists."""
-        return self.storage.exists(path)
-
-    def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
-        """Return the files that exist."""
-        return self.storage.find(paths)
-
-    def size(self, path: str) -> int:
-        """Return a file's size in bytes."""
-        return self.storage.size(path)
-
-    def delete(self, path: str) -> None:
-        """Delete a file; a missing one is not an error."""
-        self.storage.delete(path)
-
-    def delete_many(self, paths: Iterable[str]) -> None:
-        """Delete files; missing ones are not an error."""
-        self.storage.delete_many(paths)
+    def _tried(self, work: Callable[[FileIO], T]) -> T:
+        return work(self.storage)
 
     def list(self, prefix: str) -> Iterator[FileInfo]:
-        """Yield all files below a folder, recursively."""
+        """Yield all files below a folder, recursively, as the storage lists them."""
         return self.storage.list(prefix)
 
     def list_folders(self, prefix: str) -> Iterator[str]:
-        """Yield the folders directly in a folder."""
+        """Yield the folders directly in a folder, as the storage lists them."""
         return self.storage.list_folders(prefix)
-
-    def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
-        """Return an Arrow file system, and the path on it."""
-        return self.storage.arrow(path)
-
-    def open_arrow(self, path: str) -> pa.NativeFile:
-        """Open a file for Arrow's readers."""
-        return self.storage.open_arrow(path)
 
 
 def planner_of(io: FileIO) -> ScanPlanner | None:

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import BinaryIO, TypeAlias, TypeVar
-
-import pyarrow as pa
-import pyarrow.fs as pafs
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from iceberg_spark.catalog.rest.answers import TABLE, Answer
 from iceberg_spark.catalog.rest.credentials import expires_at_ms, renewed_credential
@@ -23,10 +20,9 @@ from iceberg_spark.catalog.rest.paths import CREDENTIALS, Paths
 from iceberg_spark.catalog.rest.session import RestSession, session_of
 from iceberg_spark.catalog.rest.transport import Request
 from iceberg_spark.errors import IcebergError, StoragePermissionError, UnauthorizedError
-from iceberg_spark.io.file_io import FileInfo, FileIO
+from iceberg_spark.io.delegated_io import DelegatedIO, T
+from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.storage import open_storage
-
-T = TypeVar("T")
 
 ENDPOINT = "client.refresh-credentials-endpoint"
 ENABLED = "client.refresh-credentials-enabled"
@@ -72,7 +68,7 @@ def properties_for_tasks(catalog: Mapping[str, str], session: RestSession) -> di
 _MadeFrom: TypeAlias = tuple[str, dict[str, str], str, str, FileIO, dict[str, str], str]
 
 
-class VendedIO:
+class VendedIO(DelegatedIO):
     """A `FileIO` that requests new credentials some minutes before they expire."""
 
     __slots__ = (
@@ -196,63 +192,6 @@ class VendedIO:
             self._io = open_storage({**before, **credentials})
             self._ask_at = _ask_at(self._io)
             return True
-
-    def open(self, path: str) -> BinaryIO:
-        """Open for seekable reading."""
-        return self._tried(lambda io: io.open(path))
-
-    def read_bytes(self, path: str) -> bytes:
-        """Return a whole (small) file."""
-        return self._tried(lambda io: io.read_bytes(path))
-
-    def create(self, path: str) -> BinaryIO:
-        """Open a new file for streaming writes."""
-        return self._tried(lambda io: io.create(path))
-
-    def create_if_absent(self, path: str, data: bytes) -> None:
-        """Write a whole file atomically, or raise FileAlreadyExistsError."""
-        self._tried(lambda io: io.create_if_absent(path, data))
-
-    def replace(self, path: str, data: bytes) -> None:
-        """Write a whole small file, replacing an existing one."""
-        self._tried(lambda io: io.replace(path, data))
-
-    def exists(self, path: str) -> bool:
-        """Return whether a file exists."""
-        return self._tried(lambda io: io.exists(path))
-
-    def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
-        """Return the files that exist."""
-        return self._tried(lambda io: io.find(paths))
-
-    def size(self, path: str) -> int:
-        """Return a file's size in bytes."""
-        return self._tried(lambda io: io.size(path))
-
-    def delete(self, path: str) -> None:
-        """Delete a file; a missing one is not an error."""
-        self._tried(lambda io: io.delete(path))
-
-    def delete_many(self, paths: Iterable[str]) -> None:
-        """Delete files; missing ones are not an error."""
-        several = tuple(paths)
-        self._tried(lambda io: io.delete_many(several))
-
-    def list(self, prefix: str) -> Iterator[FileInfo]:
-        """Yield all files below a folder, recursively."""
-        yield from self._tried(lambda io: tuple(io.list(prefix)))
-
-    def list_folders(self, prefix: str) -> Iterator[str]:
-        """Yield the folders directly in a folder."""
-        yield from self._tried(lambda io: tuple(io.list_folders(prefix)))
-
-    def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
-        """Return an Arrow file system with the current credentials, and the path on it."""
-        return self._tried(lambda io: io.arrow(path))
-
-    def open_arrow(self, path: str) -> pa.NativeFile:
-        """Open a file for Arrow's readers."""
-        return self._tried(lambda io: io.open_arrow(path))
 
 
 def _ask_at(io: FileIO) -> float:
