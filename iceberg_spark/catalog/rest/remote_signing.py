@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.catalog.rest.answers import Answer, LostAnswerError
 from iceberg_spark.catalog.rest.credentials import texts
 from iceberg_spark.catalog.rest.paths import SIGN
@@ -157,19 +156,18 @@ class Signatures:
     One of a request for a part of a file is used for other parts unless it covers the range.
     """
 
-    __slots__ = ("_lock", "_signed")
+    __slots__ = ("_signed",)
 
     def __init__(self) -> None:
-        self._signed: OrderedDict[tuple[Any, ...], tuple[SignedRequest, float]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._signed = BoundedCache(_MOST_SIGNED)
 
     def find(self, signer: RestSigner, request: StoreRequest) -> SignedRequest | None:
         """Return a signature that can be used again."""
-        keys = (_key(signer, request, ranged=False), _key(signer, request, ranged=True))
-        with self._lock:
-            for key in keys:
-                signed, until = self._signed.get(key, (None, 0.0))
-                if signed is not None and time.monotonic() < until:
+        for ranged in (False, True):
+            cached = self._signed.get(_key(signer, request, ranged=ranged))
+            if cached is not None:
+                signed: SignedRequest = cached[0]
+                if time.monotonic() < cached[1]:
                     return signed
         return None
 
@@ -185,10 +183,7 @@ class Signatures:
         authorization = {k.lower(): v for k, v in signed.headers.items()}.get("authorization", "")
         covered = _SIGNED_HEADERS.search(authorization)
         ranged = covered is None or "range" in covered.group(1).split(";")
-        with self._lock:
-            self._signed[_key(signer, request, ranged=ranged)] = signed, until
-            while len(self._signed) > _MOST_SIGNED:
-                self._signed.popitem(last=False)
+        self._signed.put(_key(signer, request, ranged=ranged), (signed, until))
 
 
 def _key(signer: RestSigner, request: StoreRequest, *, ranged: bool) -> tuple[Any, ...]:
