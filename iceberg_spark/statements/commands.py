@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
@@ -72,7 +73,8 @@ def _refuses_inner_defaults(run: Runner) -> Runner:
     """Return the function of a statement whose values may be DEFAULT, but not contain it."""
 
     def refusing(spark: SparkSession, command: Any) -> DataFrame:
-        with refusing_inner_defaults(_values(command)), reporting_overflow(str(command)):
+        values, texts = partial(_values, command), partial(str, command)
+        with refusing_inner_defaults(values), reporting_overflow(texts):
             return run(spark, command)
 
     return refusing

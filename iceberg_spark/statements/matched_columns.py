@@ -135,18 +135,20 @@ _BEHIND_SELECTED = (
 
 
 @contextmanager
-def refusing_inner_defaults(values: Sequence[str]) -> Iterator[None]:
+def refusing_inner_defaults(values: Callable[[], Sequence[str]]) -> Iterator[None]:
     """Refuse DEFAULT within one of the values, where Spark reads it as the name of a column.
 
-    Elsewhere in the statement it is an unknown column. Raises InvalidExpressionError.
+    Elsewhere in the statement it is an unknown column. `values` is called after an error only.
+    Raises InvalidExpressionError.
     """
     try:
         yield
     except (AnalysisException, InvalidExpressionError) as error:
         cause = error if isinstance(error, AnalysisException) else error.__cause__
         unresolved = isinstance(cause, AnalysisException) and "UNRESOLVED_COLUMN" in str(cause)
-        is_value = any(_WORD in value.upper() for value in values)
-        if not unresolved or not is_value or f"`{_WORD}`" not in str(cause).upper():
+        if not unresolved or f"`{_WORD}`" not in str(cause).upper():
+            raise
+        if not any(_WORD in value.upper() for value in values()):
             raise
         misplaced = InvalidExpressionError(
             "DEFAULT is a whole value of VALUES, SELECT or SET and no part of an expression"
@@ -155,17 +157,18 @@ def refusing_inner_defaults(values: Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def reporting_overflow(texts: str) -> Iterator[None]:
+def reporting_overflow(texts: Callable[[], str]) -> Iterator[None]:
     """Give an overflow Spark's condition for values that are too large for their columns.
 
-    Spark reports an integer's overflow without its place, so a cast in the statement's `texts` may
-    have caused it; a decimal's overflow has the text of such a cast. Raises InvalidInputError.
+    Spark reports an integer's overflow without its place, so a cast in the statement's texts may
+    have caused it; a decimal's overflow has the text of such a cast. `texts` is called after an
+    error only. Raises InvalidInputError.
     """
     try:
         yield
     except (ArithmeticException, InvalidInputError) as error:
         cause = error if isinstance(error, ArithmeticException) else error.__cause__
-        if not isinstance(cause, ArithmeticException) or not _is_of_column(cause, texts):
+        if not isinstance(cause, ArithmeticException) or not _is_of_column(cause, texts()):
             raise
         reason = _CONDITION.sub("", str(cause)).partition(" SQLSTATE")[0]
         overflow = InvalidInputError(f"A value does not fit its column: {reason}")
