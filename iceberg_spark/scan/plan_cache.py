@@ -66,7 +66,7 @@ class PlannedScan:
 
 
 def cached_plan(scan: PlannedScan | None, plan: Callable[[], ScanPlan]) -> ScanPlan:
-    """Return the plan of a scan, planned once while it is cached; without a key, always again."""
+    """Return a plan: made once while its key is cached, and at each call without a key."""
     if scan is None:
         return plan()
 

@@ -69,7 +69,7 @@ class HeldLock:
             try:
                 with self._metastore.session() as session:
                     session.once("heartbeat", hive.HeartbeatRequest(lockid=self.number))
-            except Exception as error:  # noqa: BLE001 (the holder is told by `check`)
+            except Exception as error:  # noqa: BLE001 (`check` raises it)
                 self._failed = error
                 return
 

@@ -718,15 +718,15 @@ final class MetadataAggregate {
 
     void answer(String[][] texts) {
         List output = output();
-        List found = new ArrayList();
+        List groupRows = new ArrayList();
         for (int i = 0; i < texts.length; i++) {
             Object[] row = new Object[output.size()];
             for (int j = 0; j < row.length; j++) {
                 row[j] = texts[i][j] == null ? null : value(texts[i][j], ((Attribute) output.get(j)).dataType());
             }
-            found.add(new GenericInternalRow(row));
+            groupRows.add(new GenericInternalRow(row));
         }
-        rows = CollectionConverters.asScala(found).toSeq();
+        rows = CollectionConverters.asScala(groupRows).toSeq();
     }
 
     /** Returns the columns of the groups, followed by the results of the functions. */
