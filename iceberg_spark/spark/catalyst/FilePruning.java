@@ -42,10 +42,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.Decimal;
-import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StringType;
-import org.apache.spark.unsafe.types.UTF8String;
 
 import scala.Function1;
 import scala.Option;
@@ -722,7 +719,7 @@ final class MetadataAggregate {
         for (int i = 0; i < texts.length; i++) {
             Object[] row = new Object[output.size()];
             for (int j = 0; j < row.length; j++) {
-                row[j] = texts[i][j] == null ? null : value(texts[i][j], ((Attribute) output.get(j)).dataType());
+                row[j] = texts[i][j] == null ? null : PlannedRelations.value(((Attribute) output.get(j)).dataType(), texts[i][j]);
             }
             groupRows.add(new GenericInternalRow(row));
         }
@@ -742,20 +739,6 @@ final class MetadataAggregate {
             results.add(((AggregateExpression) functions.get(i)).resultAttribute());
         }
         return results;
-    }
-
-    private static Object value(String text, DataType type) {
-        if (type instanceof DecimalType) {
-            return Decimal.apply(new java.math.BigDecimal(text), ((DecimalType) type).precision(), ((DecimalType) type).scale());
-        }
-        if (type == DataTypes.BooleanType) {
-            return Boolean.valueOf(text);
-        }
-        if (type instanceof StringType) {
-            return UTF8String.fromString(text);
-        }
-        boolean isShort = type == DataTypes.IntegerType || type == DataTypes.DateType;
-        return isShort ? (Object) Integer.valueOf(text) : (Object) Long.valueOf(text);
     }
 
     /** Returns the rows of the groups in place of the aggregate, if they are known. */

@@ -61,6 +61,8 @@ import org.apache.spark.sql.execution.CacheManager;
 import org.apache.spark.sql.execution.datasources.SchemaPruning$;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.V1ScanWrapper;
+import org.apache.spark.sql.execution.dynamicpruning.CleanupDynamicPruningFilters$;
+import org.apache.spark.sql.execution.dynamicpruning.PartitionPruning$;
 import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.TableScan;
@@ -555,7 +557,13 @@ final class ExpandScans extends Rule {
         }
         Expansion expansion = new Expansion(session);
         LogicalPlan expanded = (LogicalPlan) ((LogicalPlan) plan).transformDownWithSubqueries(expansion);
-        return expansion.count == 0 ? plan : SchemaPruning$.MODULE$.apply(pushedDown(expanded));
+        return expansion.count == 0 ? plan : SchemaPruning$.MODULE$.apply(prunedByJoins(pushedDown(expanded)));
+    }
+
+    /** Adds Spark's dynamic partition pruning, whose rule ran when the tables had no partitions yet. */
+    private static LogicalPlan prunedByJoins(LogicalPlan plan) {
+        LogicalPlan pruned = PartitionPruning$.MODULE$.apply(plan);
+        return pruned.fastEquals(plan) ? plan : CleanupDynamicPruningFilters$.MODULE$.apply(pushedDown(pruned));
     }
 
     private static LogicalPlan pushedDown(LogicalPlan plan) {

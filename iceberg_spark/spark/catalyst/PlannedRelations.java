@@ -23,6 +23,9 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -48,8 +51,9 @@ public class PlannedRelations {
      * Returns a relation of files, with their values behind the columns of the schema.
      *
      * @param options names and values, by turns
-     * @param values the type of what each file has of its own: int, bigint or string
-     * @param cells for each file its path, its size in bytes and its values; an empty one is NULL
+     * @param values the type of what each file has of its own
+     * @param cells for each file its path, its size in bytes and its values: "=" and a text for `value`,
+     *     or an empty one, which is NULL
      * @param readBytes the size that Spark chooses joins by
      * @param listed what a store that knows where its blocks lie said of the files, or nothing
      */
@@ -89,19 +93,25 @@ public class PlannedRelations {
     private static InternalRow row(StructType values, String[] cells, int first) {
         Object[] row = new Object[values.length()];
         for (int i = 0; i < row.length; i++) {
-            row[i] = value(values.apply(i).dataType(), cells[first + i]);
+            String cell = cells[first + i];
+            row[i] = cell.isEmpty() ? null : value(values.apply(i).dataType(), cell.substring(1));
         }
         return new GenericInternalRow(row);
     }
 
-    private static Object value(DataType type, String cell) {
-        if (cell.isEmpty()) {
-            return null;
+    /** Returns a value as Spark stores it; dates are days, timestamps are microseconds. */
+    public static Object value(DataType type, String text) {
+        if (type instanceof DecimalType) {
+            return Decimal.apply(new java.math.BigDecimal(text), ((DecimalType) type).precision(), ((DecimalType) type).scale());
         }
-        if (type == DataTypes.StringType) {
-            return UTF8String.fromString(cell);
+        if (type == DataTypes.BooleanType) {
+            return Boolean.valueOf(text);
         }
-        return type == DataTypes.LongType ? (Object) Long.valueOf(cell) : (Object) Integer.valueOf(cell);
+        if (type instanceof StringType) {
+            return UTF8String.fromString(text);
+        }
+        boolean isShort = type == DataTypes.IntegerType || type == DataTypes.DateType;
+        return isShort ? (Object) Integer.valueOf(text) : (Object) Long.valueOf(text);
     }
 }
 

@@ -26,9 +26,10 @@ _CLASS = "PlannedRelations"
 
 @dataclass(frozen=True, slots=True)
 class GivenFiles:
-    """The files of a relation and their values, of the type `kind`: int, bigint or string.
+    """The files of a relation and their values, of the type `kind`.
 
-    `cells` has for each file its path, its size in bytes and its values; an empty text is NULL.
+    `cells` has for each file its path, its size in bytes and its values. A value is "=" and a text
+    of what Spark stores; an empty text is NULL.
     `read_bytes` is the size that the relation reports.
     """
 

@@ -17,7 +17,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.stats import Kind, Statistic, column
 from iceberg_spark.expr.variant_filter import of_columns
 from iceberg_spark.scan.file_statistics import file_statistics
-from iceberg_spark.scan.plan import PartitionTuples, ScanPlan
+from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.spark.catalyst.file_pruning import (
     AggregateFunction,
@@ -27,19 +27,16 @@ from iceberg_spark.spark.catalyst.file_pruning import (
     answer_aggregate,
 )
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
+from iceberg_spark.spark.reading.identity_columns import (
+    EXACT_TYPES,
+    as_spark_stores,
+    identity_values,
+    is_identity_column,
+)
 from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
 from iceberg_spark.spark.reading.relation_registry import RegisteredRelation
 from iceberg_spark.spec import types as t
-from iceberg_spark.spec.partition import PartitionSpec
-from iceberg_spark.spec.transforms import IdentityTransform
 
-_EXACT_BOUNDS = (
-    t.BooleanType, t.IntegerType, t.LongType, t.DateType, t.DecimalType, t.TimestampType,
-    t.TimestamptzType,
-)  # fmt: skip
-"""Types with exact bounds. Bounds of text may be truncated, and those of floats leave out NaN."""
-_GROUPED = (*_EXACT_BOUNDS, t.StringType)
-"""Types of partition columns that are grouped by: equal values are one group."""
 _MOST_GROUPS = 10_000
 """Rows that travel to the JVM as text; more groups are read from the files."""
 
@@ -131,7 +128,7 @@ def _of_files(aggregate: ScannedAggregate, index: int, files: _Files) -> pa.Tabl
 def _field(files: _Files, function: AggregateFunction, name: str) -> t.NestedField:
     field = files.registered.field(name)
     has_bounds = function.name == "count" or (
-        field is not None and isinstance(field.field_type, _EXACT_BOUNDS)
+        field is not None and isinstance(field.field_type, EXACT_TYPES)
     )
     if field is None or not has_bounds:
         raise _Unknown
@@ -186,35 +183,10 @@ def _values(
 def _partition_values(files: _Files, name: str) -> Any:
     """Return the value of an identity partition column for each file. Raises _Unknown."""
     field = files.registered.field(name)
-    if field is None or not isinstance(field.field_type, _GROUPED):
+    spec_ids = pc.unique(files.files.column("spec_id")).to_pylist()
+    if field is None or not is_identity_column(files.plan, spec_ids, field):
         raise _Unknown
-    table, kind = files.files, to_arrow_type(field.field_type)
-    partition_ids = {
-        spec_id: _identity_field(files.plan.context.specs[spec_id], field.field_id)
-        for spec_id in pc.unique(table.column("spec_id")).to_pylist()
-    }
-    values = pa.nulls(table.num_rows, kind)
-    for spec_id, partition_id in partition_ids.items():
-        of_tuples = [_tuple_values(part, partition_id, kind) for part in files.plan.partitions]
-        of_files = pa.chunked_array(of_tuples, kind).take(table.column("partition_index"))
-        of_spec = pc.equal(table.column("spec_id"), spec_id)
-        values = pc.if_else(of_spec, of_files, values)
-    return values
-
-
-def _identity_field(spec: PartitionSpec, source_id: int) -> int:
-    for partition_field in spec.fields:
-        is_identity = isinstance(partition_field.transform, IdentityTransform)
-        if is_identity and partition_field.source_id == source_id:
-            return partition_field.field_id
-    raise _Unknown
-
-
-def _tuple_values(part: PartitionTuples, partition_id: int, kind: pa.DataType) -> Any:
-    for index, partition_field in enumerate(part.kind.fields):
-        if partition_field.field_id == partition_id:
-            return pc.struct_field(part.tuples, [index]).cast(kind)
-    return pa.nulls(len(part.tuples), kind)
+    return identity_values(files.plan, files.files, field)
 
 
 def _totals(aggregate: ScannedAggregate, of_files: pa.Table) -> list[list[Value]]:
@@ -225,19 +197,9 @@ def _totals(aggregate: ScannedAggregate, of_files: pa.Table) -> list[list[Value]
         for number, function in enumerate(aggregate.functions)
     ]
     totals_by_group = of_files.group_by(groups).aggregate(totals)
-    columns = [_numbers(totals_by_group.column(name)) for name in groups]
+    columns = [as_spark_stores(totals_by_group.column(name)).to_pylist() for name in groups]
     for function, (name, total) in zip(aggregate.functions, totals, strict=True):
-        values = _numbers(totals_by_group.column(f"{name}_{total}"))
+        values = as_spark_stores(totals_by_group.column(f"{name}_{total}")).to_pylist()
         is_count = function.name == "count"
         columns.append([value or 0 for value in values] if is_count else values)
     return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _numbers(values: Any) -> list[Value]:
-    """Return Arrow values as Spark stores them: dates are days, timestamps are microseconds."""
-    if pa.types.is_date(values.type):
-        values = values.cast(pa.int32())
-    elif pa.types.is_timestamp(values.type):
-        values = values.cast(pa.int64())
-    numbers: list[Value] = values.to_pylist()
-    return numbers

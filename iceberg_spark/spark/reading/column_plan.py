@@ -25,6 +25,7 @@ from iceberg_spark.spark.reading.footer_columns import (
     FindMisread,
     file_columns,
 )
+from iceberg_spark.spark.reading.identity_columns import is_identity_column
 from iceberg_spark.spark.reading.requested_columns import RequestedColumns, nested
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
@@ -35,6 +36,8 @@ class Origin(Enum):
 
     FILE = auto()
     """The file; of one that lacks it, its default or NULL."""
+    IDENTITY = auto()
+    """An identity partition field, whose value is the same for all rows of a file."""
     CONSTANT = auto()
     """The same for all files: `value`, canonical."""
     NOTHING = auto()
@@ -85,8 +88,13 @@ class PlannedColumn:
     @property
     def is_as_read(self) -> bool:
         """Whether the values are those that Spark's reader returns, under whatever name."""
-        is_plain = self.origin is Origin.FILE and self.shield is Shield.NONE
+        is_plain = self.is_stored and self.shield is Shield.NONE
         return is_plain and not isinstance(self.field.field_type, t.UUIDType)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the relation has the column, with the values of its files or partitions."""
+        return self.origin in {Origin.FILE, Origin.IDENTITY}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +119,8 @@ class ColumnPlan:
     @property
     def is_as_read(self) -> bool:
         """Whether the relation has the shown columns unchanged and in their order."""
-        return self.shown == self.read and all(column.is_as_read for column in self.shown)
+        is_in_order = self.shown == self.read and not self.has(Origin.IDENTITY)
+        return is_in_order and all(column.is_as_read for column in self.shown)
 
     def of(self, field_id: int) -> PlannedColumn:
         """Return how to read a column that the query selects or that delete files refer to."""
@@ -129,6 +138,8 @@ def column_plans(
     requested: RequestedColumns,
     prefixes: pa.Array,
     find_misread: FindMisread,
+    *,
+    has_file_values: bool,
 ) -> Iterator[tuple[ColumnPlan | str, Longs]]:
     """Yield groups of files whose columns are read the same way, or why Spark's reader cannot.
 
@@ -138,6 +149,7 @@ def column_plans(
         requested: the columns to read.
         prefixes: how the path of each of these files starts.
         find_misread: as in `file_columns`.
+        has_file_values: relations can have values of their files as columns.
 
     Raises:
         CorruptFileError: a footer contradicts the metadata.
@@ -154,7 +166,17 @@ def column_plans(
             yield columns, chosen
             continue
         for part in _alike(plan, chosen, prefixes):
-            yield _planned(plan, int(part[0]), requested, columns, prefixes), part
+            identity = _identity_ids(plan, part, requested) if has_file_values else frozenset()
+            planned = _Columns(requested, columns, identity)
+            yield _planned(plan, int(part[0]), planned, prefixes), part
+
+
+def _identity_ids(plan: ScanPlan, rows: Longs, requested: RequestedColumns) -> frozenset[int]:
+    """Return the ids of the columns that are identity partition fields of all these files."""
+    spec_ids = np.unique(plan.files.column("spec_id").to_numpy()[rows]).tolist()
+    return frozenset(
+        field.field_id for field in requested.fields if is_identity_column(plan, spec_ids, field)
+    )
 
 
 def _alike(plan: ScanPlan, rows: Longs, prefixes: pa.Array) -> Iterator[Longs]:
@@ -176,10 +198,8 @@ def _alike(plan: ScanPlan, rows: Longs, prefixes: pa.Array) -> Iterator[Longs]:
         yield np.sort(group.values.to_numpy())
 
 
-def _planned(
-    plan: ScanPlan, row: int, requested: RequestedColumns, file: FileColumns, prefixes: pa.Array
-) -> ColumnPlan:
-    columns = _Columns(requested, file)
+def _planned(plan: ScanPlan, row: int, columns: _Columns, prefixes: pa.Array) -> ColumnPlan:
+    requested = columns.requested
     read = {field.field_id: columns.planned(field) for field in requested.fields}
     shown = tuple(
         _shown(read[field.field_id])
@@ -188,7 +208,7 @@ def _planned(
         for field in plan.context.read_schema.fields
     )
     keys = tuple(columns.planned(field) for field in requested.keys)
-    return ColumnPlan(file, shown, tuple(read.values()), keys)
+    return ColumnPlan(columns.file, shown, tuple(read.values()), keys)
 
 
 def _shown(read: PlannedColumn) -> PlannedColumn:
@@ -226,10 +246,14 @@ def _partition(plan: ScanPlan, row: int) -> dict[int, Any]:
 
 @dataclass(slots=True)
 class _Columns:
-    """Plans the columns of files that store them as `file` describes."""
+    """Plans the columns of files that store them as `file` describes.
+
+    `identity` are the ids of columns whose values the partitions of the files have.
+    """
 
     requested: RequestedColumns
     file: FileColumns
+    identity: frozenset[int]
     names: dict[int, str] = field(init=False)
     constants: dict[int, Any] = field(init=False)
 
@@ -245,6 +269,8 @@ class _Columns:
             requested = replace(requested, field_type=t.FixedType(16))
         if isinstance(field.field_type, t.UnknownType):
             return PlannedColumn(field, Origin.NOTHING, requested)
+        if field.field_id in self.identity:
+            return PlannedColumn(field, Origin.IDENTITY, requested)
         if field.field_id in self.constants:
             value = self.constants[field.field_id]
             return PlannedColumn(field, Origin.CONSTANT, requested, value=value)

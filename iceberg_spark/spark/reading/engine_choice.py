@@ -274,7 +274,15 @@ def _native(
     """
     groups: list[FileGroup] = []
     beyond: list[FileGroup] = []
-    for columns, chosen in column_plans(plan, rows, requested, paths.prefix, reach.find_misread):
+    plans = column_plans(
+        plan,
+        rows,
+        requested,
+        paths.prefix,
+        reach.find_misread,
+        has_file_values=reach.gives_file_values,
+    )
+    for columns, chosen in plans:
         if isinstance(columns, str):
             beyond.append(FileGroup(columns, chosen))
             continue

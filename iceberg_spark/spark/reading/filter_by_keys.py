@@ -36,7 +36,7 @@ from iceberg_spark.spark.catalyst.key_filters import (
     bloom_filter_of,
     java_values,
 )
-from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
+from iceberg_spark.spark.reading.column_plan import ColumnPlan
 from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
@@ -264,7 +264,7 @@ def pushed_texts(columns: ColumnPlan, filters: Iterable[Expression]) -> list[Tex
         column.requested.name: column.field
         for column in columns.read
         if column.requested is not None
-        and column.origin is Origin.FILE
+        and column.is_stored
         and isinstance(column.requested.field_type, t.StringType)
         and isinstance(column.field.field_type, t.StringType)
     }

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.spark.catalyst import classic_frame
 from iceberg_spark.spark.catalyst.planned_relations import (
@@ -20,6 +21,7 @@ from iceberg_spark.spark.catalyst.planned_relations import (
     gives_file_values,
     planned_relation,
 )
+from iceberg_spark.spark.reading.identity_columns import as_spark_stores
 from iceberg_spark.spark.reading.limits import NATIVE
 from iceberg_spark.spark.session.classic_session import is_connect
 
@@ -38,16 +40,15 @@ MARK = "__iceberg_files__"
 """The option of a relation that has its mark, its key in `relation_registry`."""
 _HAS_PLACES = ("hdfs:", "viewfs:")
 _MOST_BYTES = 2**63 - 1
-_TYPES = {pa.int32(): IntegerType(), pa.int64(): LongType(), pa.string(): StringType()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationFiles:
     """The files of one relation, with their bytes and rows. Paths are spelled as Spark spells them.
 
-    `values` are additional columns with one value for each file: int32, int64 or string, where a
-    text is neither empty nor NULL. They need a session with `gives_file_values`. `row_bytes` are
-    the estimated bytes of a row. `version` distinguishes tables with the same files, and deletes.
+    `values` are additional columns with one value for each file: int32, int64, or a type of
+    `identity_columns`. They need a session with `gives_file_values`. `row_bytes` are the estimated
+    bytes of a row. `version` distinguishes tables with the same files, and deletes.
     """
 
     paths: Sequence[str]
@@ -63,7 +64,12 @@ class RelationFiles:
     @property
     def kind(self) -> StructType:
         """The type of the values."""
-        return StructType([StructField(name, _TYPES[v.type]) for name, v in self.values.items()])
+        return StructType(
+            [
+                StructField(name, from_arrow_type(v.type, prefer_timestamp_ntz=True))
+                for name, v in self.values.items()
+            ]
+        )
 
     @property
     def read_bytes(self) -> int:
@@ -72,9 +78,10 @@ class RelationFiles:
 
     @property
     def cells(self) -> list[str]:
-        """The path, size and values of each file as texts, in sequence. An empty text is NULL."""
-        texts = (pc.cast(column, pa.string()) for column in self.values.values())
-        values = (pc.fill_null(column, "").to_pylist() for column in texts)
+        """The path, size and values of each file as texts, see `GivenFiles`."""
+        texts = (as_spark_stores(column).cast(pa.string()) for column in self.values.values())
+        marked = (pc.binary_join_element_wise("", text, "=") for text in texts)
+        values = (pc.fill_null(column, "").to_pylist() for column in marked)
         columns = (self.paths, map(str, self.sizes), *values)
         return list(chain.from_iterable(zip(*columns, strict=True)))
 

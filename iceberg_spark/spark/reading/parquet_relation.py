@@ -28,6 +28,7 @@ from iceberg_spark.spark.deletes.per_file_values import (
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
 from iceberg_spark.spark.reading.engine_choice import FileGroup
 from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.reading.identity_columns import identity_values
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.reading.read_columns import (
@@ -134,7 +135,8 @@ def _marked(
     places: bool,
 ) -> DataFrame:
     """Return a classic relation with values of its files. It is registered, so it can be pruned."""
-    kind, files, values = relation_type(columns), of.files, of.values
+    kind, files = relation_type(columns), of.files
+    values = {**of.values, **_identity_values(plan, columns, files)}
     kind = kind.add(ROW_INDEX_FIELD) if places else kind
     paths = files.column("file_path")
     if columns.has(Origin.PATH):
@@ -147,6 +149,14 @@ def _marked(
     mark = mark_of(kind, relation_files)
     register_relation(mark, RegisteredRelation(plan, columns, session, kind, paths, relation_files))
     return files_relation(session, kind, relation_files, mark)
+
+
+def _identity_values(plan: ScanPlan, columns: ColumnPlan, files: pa.Table) -> dict[str, Any]:
+    return {
+        column.requested.name: identity_values(plan, files, column.field)
+        for column in columns.read
+        if column.origin is Origin.IDENTITY and column.requested is not None
+    }
 
 
 def _joined(
@@ -274,7 +284,7 @@ class _Values:
                 return F.col(reserved.DELETED.name) if self.has_deletes else F.lit(False)
             case Origin.PARTITION:
                 return _partition(column)
-            case Origin.FILE | Origin.CONSTANT | Origin.NOTHING:
+            case Origin.FILE | Origin.IDENTITY | Origin.CONSTANT | Origin.NOTHING:
                 value = read_column(column)
                 return (
                     _uuid_text(value) if isinstance(column.field.field_type, t.UUIDType) else value

@@ -17,7 +17,7 @@ from iceberg_spark.expr import nodes as n
 from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
 from iceberg_spark.expr.variant_filter import VariantFields, keys_of_extraction, type_of_extraction
 from iceberg_spark.spark.catalyst.file_pruning import Expression
-from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
+from iceberg_spark.spark.reading.column_plan import ColumnPlan
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IcebergType
@@ -56,7 +56,7 @@ class PushedConditions:
         self._columns = {
             column.requested.name: (column.requested, column.field)
             for column in (*columns.read, *columns.keys)
-            if column.requested is not None and column.origin is Origin.FILE
+            if column.requested is not None and column.is_stored
         }
 
     @classmethod

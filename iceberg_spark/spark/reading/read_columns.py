@@ -36,7 +36,9 @@ def relation_type(columns: ColumnPlan) -> s.StructType:
     join by a nested field failed with an assertion.
     """
     every = [
-        column for column in (*columns.read, *columns.keys) if column.origin is not Origin.NOTHING
+        column
+        for column in (*columns.read, *columns.keys)
+        if column.origin not in {Origin.NOTHING, Origin.IDENTITY}
     ]
     requested_columns = [
         (column, column.requested) for column in every if column.requested is not None

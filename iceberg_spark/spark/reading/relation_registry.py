@@ -41,7 +41,7 @@ class RegisteredRelation:
         """Return the table's field of a column, None for a column that Spark converts."""
         for planned in self.columns.read:
             requested = planned.requested
-            if planned.origin is Origin.FILE and requested is not None and requested.name == name:
+            if planned.is_stored and requested is not None and requested.name == name:
                 return planned.field if requested.field_type == planned.field.field_type else None
         return None
 
