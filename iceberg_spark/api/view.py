@@ -12,11 +12,12 @@ from uuid import UUID
 from iceberg_spark.catalog.catalog import Catalog, Name, Views
 from iceberg_spark.engines import on_spark
 from iceberg_spark.errors import (
+    ColumnAlreadyExistsError,
     CommitFailedException,
-    InvalidInputError,
-    InvalidSchemaError,
     InvalidTypeError,
     NoSuchViewError,
+    NotEnoughColumnsError,
+    TooManyColumnsError,
     UnsupportedError,
     ViewAlreadyExistsError,
 )
@@ -196,7 +197,8 @@ def _named(
         raise InvalidTypeError("A view's columns are a list of names, or names with comments")
     names = list(columns or queried)
     if len(names) != len(queried):
-        raise InvalidInputError(
+        kind = TooManyColumnsError if len(queried) > len(names) else NotEnoughColumnsError
+        raise kind(
             f"{len(names)} columns are named, and the query gives {len(queried)}: "
             f"{', '.join(queried)}"
         )
@@ -208,7 +210,9 @@ def _named(
     seen: set[str] = set()
     for field in fields:
         if field.name.lower() in seen:
-            raise InvalidSchemaError(f"The view would have two columns {field.name}: name them")
+            raise ColumnAlreadyExistsError(
+                f"The view would have two columns {field.name}: name them"
+            )
         seen.add(field.name.lower())
     return Schema(*fields)
 

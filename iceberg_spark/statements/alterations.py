@@ -43,6 +43,7 @@ from iceberg_spark.spark.sql.statements.alter_table import (
     IdentifierFields,
     RenameColumn,
     RenameTable,
+    ReplaceColumns,
     ReplacePartitionField,
     SetLocation,
     SetProperties,
@@ -58,7 +59,7 @@ from iceberg_spark.spec.transforms import IdentityTransform
 from iceberg_spark.spec.types import IcebergType
 from iceberg_spark.statements.acting_properties import apply_properties
 from iceberg_spark.statements.answers import nothing
-from iceberg_spark.statements.column_types import column_type, defaults_of
+from iceberg_spark.statements.column_types import ColumnDefault, column_type, defaults_of
 from iceberg_spark.statements.target import (
     Name,
     Target,
@@ -228,7 +229,9 @@ def _retention(change: RefChange) -> tuple[int | None, int | None, int | None]:
 
 
 Path: TypeAlias = tuple[str, ...]
-ColumnChange: TypeAlias = AddColumns | DropColumns | RenameColumn | AlterColumn | IdentifierFields
+ColumnChange: TypeAlias = (
+    AddColumns | ReplaceColumns | DropColumns | RenameColumn | AlterColumn | IdentifierFields
+)
 
 
 def change_columns(
@@ -260,6 +263,11 @@ def _change_column(
         case AddColumns(columns):
             for column in columns:
                 _add(spark, update, column)
+        case ReplaceColumns(columns):
+            for field in schema.fields:
+                update.delete_column((field.name,))
+            for column in columns:
+                _add(spark, update, column)
         case DropColumns():
             _drop_column(update, schema, change, is_case_sensitive(spark))
         case RenameColumn(path, name):
@@ -281,7 +289,8 @@ def _add(spark: SparkSession, update: UpdateSchema, column: Column) -> None:
     kind, default = column_type(spark, column.type), None
     if column.default is not None:
         meant = as_type(kind, column.path[-1], format_version=3)
-        (default,) = defaults_of(spark, [(column.default, meant)])
+        name = ".".join(column.path)
+        (default,) = defaults_of(spark, [ColumnDefault(name, column.default, meant)])
     update.add_column(column.path, kind, column.comment, column.required, default_value=default)
     _move_column(update, column.path, column.position)
 
@@ -291,11 +300,17 @@ def _alter(spark: SparkSession, update: UpdateSchema, schema: Schema, change: Al
     if kind is not None or change.comment is not None or change.required is not None:
         update.update_column(change.path, kind, change.comment, change.required)
     if change.default is not None:
-        field_id = schema.find_id(".".join(change.path), case_sensitive=is_case_sensitive(spark))
-        there = None if field_id is None else schema.find_field(field_id).field_type
-        value = defaults_of(spark, [(change.default, there)])[0] if change.default else None
-        update.set_default_value(change.path, value)
+        update.set_default_value(change.path, _new_default(spark, schema, change))
     _move_column(update, change.path, change.position)
+
+
+def _new_default(spark: SparkSession, schema: Schema, change: AlterColumn) -> object:
+    if not change.default:
+        return None
+    name = ".".join(change.path)
+    field_id = schema.find_id(name, case_sensitive=is_case_sensitive(spark))
+    kind = None if field_id is None else schema.find_field(field_id).field_type
+    return defaults_of(spark, [ColumnDefault(name, change.default, kind)])[0]
 
 
 def _move_column(update: UpdateSchema, path: Path, position: ColumnPosition | None) -> None:
@@ -364,6 +379,8 @@ class _ChangeCheck:
             case AddColumns(columns):
                 paths = [column.path for column in columns]
                 return self._of_added(paths, [column.position for column in columns])
+            case ReplaceColumns(columns):
+                return self._of_repeated([column.path for column in columns])
             case AlterColumn(path, position=position):
                 if position is not None and position.after is not None:
                     paths = [path, (*path[:-1], position.after)]
@@ -388,9 +405,9 @@ class _ChangeCheck:
     def _of_added(
         self, paths: Sequence[Path], positions: Sequence[object]
     ) -> ErrorCondition | None:
-        folded = [path if self.case_sensitive else tuple(map(str.lower, path)) for path in paths]
-        if len(set(folded)) < len(folded):
-            return COLUMN_ALREADY_EXISTS
+        repeated = self._of_repeated(paths)
+        if repeated is not None:
+            return repeated
         above = [path[:-1] for path in paths if len(path) > 1]
         for parent in above:
             kind = self._type(parent)
@@ -400,6 +417,10 @@ class _ChangeCheck:
                 return INVALID_FIELD_NAME
         is_there = any(self._type(path) is not None for path in paths)
         return FIELD_NOT_FOUND if any(positions) and not is_there else None
+
+    def _of_repeated(self, paths: Sequence[Path]) -> ErrorCondition | None:
+        folded = [path if self.case_sensitive else tuple(map(str.lower, path)) for path in paths]
+        return COLUMN_ALREADY_EXISTS if len(set(folded)) < len(folded) else None
 
     def _of_paths(self, paths: Sequence[Path]) -> ErrorCondition | None:
         unknown = [path for path in paths if self._type(path) is None]

@@ -56,6 +56,7 @@ from iceberg_spark.statements.matched_columns import refusing_inner_defaults, re
 from iceberg_spark.statements.target import table_above, target
 
 _SET_OPERATION = re.compile(r"\b(UNION|EXCEPT|INTERSECT|MINUS)\b", re.IGNORECASE)
+_BEHIND_VALUES = re.compile(r"\b(WHERE|HAVING)\b", re.IGNORECASE)
 Runner: TypeAlias = Callable[[SparkSession, Any], DataFrame]
 
 
@@ -84,7 +85,7 @@ def _values(command: Insert | Merge | Update) -> list[str]:
     """Return the texts in which DEFAULT stands for a column's default, as Spark reads them."""
     match command:
         case Insert(query=query):
-            return [] if _SET_OPERATION.search(query) else [query]
+            return [] if _SET_OPERATION.search(query) else [_BEHIND_VALUES.split(query)[0]]
         case Update(values=values):
             return [value for _, value in values]
         case Merge(clauses=clauses):

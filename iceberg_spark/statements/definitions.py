@@ -18,6 +18,7 @@ from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import (
     ColumnAlreadyExistsError,
     InvalidInputError,
+    InvalidSchemaError,
     NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
@@ -31,11 +32,16 @@ from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.session.active_session import is_case_sensitive
-from iceberg_spark.spark.session.error_conditions import COLUMN_ALREADY_EXISTS, with_condition
+from iceberg_spark.spark.session.error_conditions import (
+    COLUMN_ALREADY_EXISTS,
+    UNSUPPORTED_OPERATION,
+    with_condition,
+)
 from iceberg_spark.spark.session.option_defaults import session_write_defaults
 from iceberg_spark.spark.sql.statements.columns import Column
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
+from iceberg_spark.spec.format_version import check_writable_version, rules_of
 from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
@@ -44,7 +50,7 @@ from iceberg_spark.spec.sort import UNSORTED
 from iceberg_spark.spec.transform_text import parse_partition_spec
 from iceberg_spark.statements.acting_properties import check_new_properties
 from iceberg_spark.statements.answers import nothing
-from iceberg_spark.statements.column_types import defaults_of, has_wall_clocks
+from iceberg_spark.statements.column_types import ColumnDefault, defaults_of, has_wall_clocks
 from iceberg_spark.statements.shown_details import EXTERNAL
 from iceberg_spark.statements.table_options import with_options
 from iceberg_spark.statements.target import Target, check_new_name, new_target, properties_at
@@ -167,7 +173,9 @@ def schema_of(spark: SparkSession, columns: tuple[Column, ...]) -> Schema:
     typed = schema_from_ddl(texts, wall_clocks=has_wall_clocks(spark))
     pairs = list(zip(typed.fields, columns, strict=True))
     expressions = [
-        (column.default, field.field_type) for field, column in pairs if column.default is not None
+        ColumnDefault(field.name, column.default, field.field_type)
+        for field, column in pairs
+        if column.default is not None
     ]
     defaults = iter(defaults_of(spark, expressions))
     fields = []
@@ -189,7 +197,24 @@ def _create(
     if query is not None:
         _create_as(spark, target, statement, query, options)
         return
+    _check_defaults(target, statement)
     _create_empty(spark, target, statement, _columns(spark, target, statement, None))
+
+
+def _check_defaults(target: Target, statement: CreateTable) -> None:
+    """Refuse defaults of columns in a new table of a format version without them.
+
+    Raises InvalidSchemaError.
+    """
+    properties = created_with(target.catalog.properties, _properties(statement))
+    version = check_writable_version(properties)
+    has_default = any(column.default is not None for column in statement.columns)
+    if has_default and not rules_of(version).has_defaults:
+        error = InvalidSchemaError(
+            f"DEFAULT of a column needs format version 3, and the table would have {version}: add "
+            "TBLPROPERTIES ('format-version' = '3')"
+        )
+        raise with_condition(error, UNSUPPORTED_OPERATION)
 
 
 def _create_empty(

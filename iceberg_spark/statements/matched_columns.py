@@ -150,10 +150,14 @@ def refusing_inner_defaults(values: Callable[[], Sequence[str]]) -> Iterator[Non
             raise
         if not any(_WORD in value.upper() for value in values()):
             raise
-        misplaced = InvalidExpressionError(
-            "DEFAULT is a whole value of VALUES, SELECT or SET and no part of an expression"
-        )
-        raise with_condition(misplaced, DEFAULT_PLACEMENT) from None
+        raise _misplaced_default() from None
+
+
+def _misplaced_default() -> InvalidExpressionError:
+    error = InvalidExpressionError(
+        "DEFAULT is a whole value of VALUES, SELECT or SET and no part of an expression"
+    )
+    return with_condition(error, DEFAULT_PLACEMENT)
 
 
 @contextmanager
@@ -205,12 +209,17 @@ def rows_with_defaults(
 ) -> str:
     """Return `VALUES (1, DEFAULT)` with the defaults of the columns at these positions.
 
-    Any other query is returned unchanged. Raises InvalidInputError for a position without a column.
+    Any other query is returned unchanged. Raises InvalidInputError for a position without a column,
+    and InvalidExpressionError for DEFAULT within an expression.
     """
     cursor = Cursor(query, tokens_of(query, dialect), dialect)
     if _WORD not in query.upper() or not cursor.takes("VALUES"):
         return query
     rows = [row.brackets().items() if row.sees_open() else [row] for row in cursor.items()]
+    for item in (item for row in rows for item in row):
+        probe = item.fresh()
+        if probe.takes(_WORD) and not probe.at_end and not probe.sees_open():
+            raise _misplaced_default()  # over Connect this library parses the values
     defaults = partial(_defaults, columns=columns, schema=schema, case_sensitive=case_sensitive)
     return _replaced(query, [replacement for row in rows for replacement in defaults(row)])
 

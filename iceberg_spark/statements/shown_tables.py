@@ -10,6 +10,12 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from iceberg_spark.errors import InvalidInputError, NoSuchColumnError
 from iceberg_spark.spark.adapt.types import to_spark, write_default_text
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.session.error_conditions import (
+    CONFLICTING_NAMESPACE,
+    FIELD_NOT_FOUND,
+    INVALID_EXTRACT,
+    with_condition,
+)
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     DescribeTable,
@@ -17,6 +23,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowCreateTable,
     ShowProperties,
 )
+from iceberg_spark.spec import types as t
 from iceberg_spark.spec.partition import PartitionField
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import (
@@ -48,7 +55,7 @@ def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
     table = target(spark, statement.table).whole_table()
     rows = column_rows(to_spark(table.schema()))
     if statement.column is not None:
-        return _described_column(spark, rows, ".".join(statement.column))
+        return _described_column(spark, table.schema(), rows, statement.column)
     parts = table.spec().live_fields
     if parts:
         rows += _partitioning(table.schema(), parts)
@@ -118,10 +125,11 @@ def _check_namespace(spark: SparkSession, statement: ShowColumns) -> None:
     spelt = _spelling(spark)
     above = [spelt(part) for part in statement.table[:-1]]
     if [spelt(part) for part in statement.namespace] not in (above[1:], above):
-        raise InvalidInputError(
+        error = InvalidInputError(
             f"SHOW COLUMNS: table {shown_name(statement.table)} is not in namespace "
             f"{shown_name(statement.namespace)}: leave the namespace out"
         )
+        raise with_condition(error, CONFLICTING_NAMESPACE)
 
 
 def _spelling(spark: SparkSession) -> Callable[[str], str]:
@@ -142,15 +150,22 @@ def comment_on(spark: SparkSession, statement: CommentOn) -> DataFrame:
     return nothing(spark)
 
 
-def _described_column(spark: SparkSession, rows: list[Row], name: str) -> DataFrame:
-    spelt = _spelling(spark)
+def _described_column(
+    spark: SparkSession, schema: Schema, rows: list[Row], path: Sequence[str]
+) -> DataFrame:
+    spelt, name = _spelling(spark), ".".join(path)
     for row in sorted(rows, key=lambda row: row[0] != name):  # spelt alike: first
         if spelt(row[0]) == spelt(name):
             shown = [("col_name", name), ("data_type", row[1]), ("comment", row[2] or "NULL")]
             return rows_of(spark, "info_name string, info_value string", shown)
-    raise NoSuchColumnError(
+    error = NoSuchColumnError(
         f"The table has no column '{name}'; it has: {', '.join(row[0] for row in rows)}"
     )
+    above = schema.find_id(path[0], case_sensitive=is_case_sensitive(spark))
+    if len(path) > 1 and above is not None:
+        is_struct = isinstance(schema.find_field(above).field_type, t.StructType)
+        with_condition(error, FIELD_NOT_FOUND if is_struct else INVALID_EXTRACT)
+    raise error
 
 
 def _partitioning(schema: Schema, parts: Sequence[PartitionField]) -> list[Row]:

@@ -7,13 +7,24 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.api.view import View, views_of
 from iceberg_spark.catalog.catalog import view_if_there
 from iceberg_spark.errors import (
+    ColumnAlreadyExistsError,
     InvalidInputError,
+    InvalidSchemaError,
     NoSuchNamespaceError,
     NoSuchViewError,
+    NotEnoughColumnsError,
+    TooManyColumnsError,
     UnsupportedError,
     ViewAlreadyExistsError,
 )
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.session.error_conditions import (
+    COLUMN_ALREADY_EXISTS,
+    FEW_VIEW_COLUMNS,
+    MANY_VIEW_COLUMNS,
+    NO_VIEW_CATALOG,
+    with_condition,
+)
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.redaction import without_secrets
 from iceberg_spark.spark.sql.current_namespace import begins_with_catalog, current_namespace
@@ -37,6 +48,12 @@ _MADE_BY = "create_engine_version"
 _SHOWN_ALONE = (_PROVIDER, _LOCATION, _FORMAT_VERSION)
 """What is shown as properties, and is none that a view keeps (Java: SparkView)."""
 _RESERVED = (_COMMENT, _MADE_BY, "engine_version", "owner", QUERY_COLUMN_NAMES, *_SHOWN_ALONE)
+_OF_COLUMNS = {
+    ColumnAlreadyExistsError: COLUMN_ALREADY_EXISTS,
+    TooManyColumnsError: MANY_VIEW_COLUMNS,
+    NotEnoughColumnsError: FEW_VIEW_COLUMNS,
+}
+"""Spark's conditions for the columns of a new view."""
 ShownView = DescribeTable | ShowProperties | ShowCreateTable | ShowColumns
 
 
@@ -63,6 +80,11 @@ def create_view(spark: SparkSession, statement: CreateView) -> DataFrame:
     except ViewAlreadyExistsError:
         if not statement.if_not_exists:
             raise
+    except InvalidSchemaError as error:
+        for kind, condition in _OF_COLUMNS.items():
+            if isinstance(error, kind):
+                with_condition(error, condition)
+        raise
     return nothing(spark)
 
 
@@ -90,6 +112,8 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
     """Change a view's properties, or its name. Raises NoSuchViewError, InvalidInputError."""
     target = _view_target(spark, statement.table)
     views = views_of(target.catalog)
+    if statement.replaces_query:
+        _refuse_new_query(spark, statement)
     if statement.new_name is not None:
         new = _renamed(spark, statement.table, statement.new_name)
         views.rename(target.identifier, _view_target(spark, new).identifier)
@@ -110,6 +134,15 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
     if statement.updates or removals:
         views.update_properties(target.identifier, base, statement.updates, removals)
     return nothing(spark)
+
+
+def _refuse_new_query(spark: SparkSession, statement: AlterView) -> None:
+    """Refuse a new query for a view, as Java does. Raises InvalidInputError."""
+    error = InvalidInputError(
+        f"ALTER VIEW {'.'.join(statement.table)} AS: say CREATE OR REPLACE VIEW, as Java asks too"
+    )
+    is_there = view_at(spark, statement.table) is not None
+    raise error if is_there else with_condition(error, NO_VIEW_CATALOG)
 
 
 def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:

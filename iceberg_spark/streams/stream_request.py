@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.errors import InvalidInputError, InvalidOptionError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidOptionError,
+    InvalidSchemaError,
+    NoSuchColumnError,
+)
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest
 from iceberg_spark.scan.context import ScanContext
@@ -107,7 +112,10 @@ def identifiers(
         raise InvalidInputError(
             "compute_updates needs identifier_columns: the schema has no identifier fields"
         )
-    names = tuple(schema.find_field(name, case_sensitive).name for name in chosen)
+    try:
+        names = tuple(schema.find_field(name, case_sensitive).name for name in chosen)
+    except InvalidSchemaError as error:
+        raise NoSuchColumnError(f"identifier_columns: {error}") from None
     top = {field.name for field in schema.fields}
     for name in names:
         if name not in top:

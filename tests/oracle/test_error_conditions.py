@@ -30,9 +30,10 @@ def ours(java: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         one.sql(f"CREATE TABLE {name}.conditions.q (v int, p int) USING iceberg PARTITIONED BY (p)")
         one.sql(f"CREATE TABLE {name}.conditions.d (d decimal(3, 1)) USING iceberg")
         one.sql(f"CREATE TABLE {name}.conditions.l (l array<int>, m map<int, int>) USING iceberg")
+        one.sql(f"CREATE TABLE {name}.conditions.v3 (id bigint) USING iceberg {VERSION_3}")
         one.sql(f"INSERT INTO {name}.conditions.r VALUES (1, 1, named_struct('a', 1, 'b', 'x'))")
     yield session
-    for table in "treqld":
+    for table in (*"treqld", "v3"):
         java.sql(f"DROP TABLE j.conditions.{table} PURGE")
     ice.disable(session)
 
@@ -50,6 +51,7 @@ def remote(java: SparkSession, ours: SparkSession) -> Iterator[Any]:
     session.stop()
 
 
+VERSION_3 = "TBLPROPERTIES ('format-version' = '3')"
 COLUMNS = "id bigint NOT NULL, i int, p struct<a: int, b: string>"
 SOURCE = "MERGE INTO {c}.conditions.r t USING (SELECT 1L AS id, 'a' AS i) s ON t.id = s.id"
 STORED = (
@@ -148,6 +150,9 @@ NOT_A_VALUE = (
     "UPDATE {c}.conditions.t SET id = DEFAULT + 1",
     "UPDATE {c}.conditions.t SET id = 1 WHERE id = DEFAULT",
     "INSERT INTO {c}.conditions.t SELECT DEFAULT, 'a' UNION SELECT 1, 'b'",
+    "INSERT INTO {c}.conditions.t SELECT 1, 'a' WHERE DEFAULT = 1",
+    "INSERT INTO {c}.conditions.t VALUES (DEFAULT + 1, 'a')",
+    "INSERT INTO {c}.conditions.t VALUES (1, 'a'), (DEFAULT + 1, 'a')",
     "INSERT INTO {c}.conditions.q PARTITION (p = 'x') SELECT 1",
     "INSERT OVERWRITE {c}.conditions.q PARTITION (p = 3000000000) SELECT 1",
 )
@@ -173,6 +178,7 @@ CALLED = (
     f"{EXPIRE}'conditions.t', 1, 2, 3, 4, 5, 6, 7, 8, 9)",
     "CALL {c}.system.rewrite_data_files(table => 'conditions.t', options => 'x')",
     "CALL {c}.nowhere.expire_snapshots('conditions.t')",
+    "CALL {c}.system.create_changelog_view('conditions.r', identifier_columns => array('x'))",
     "DESCRIBE PROCEDURE {c}.system.nothing",
     "DESCRIBE FUNCTION {c}.system.bucket",
     "DESCRIBE EXTENDED {c}.conditions.t AS JSON",
@@ -208,6 +214,7 @@ ALTERED = tuple(
         "RECOVER PARTITIONS",
         "SET SERDE 'x'",
         "ADD CONSTRAINT x CHECK (id > 1)",
+        "REPLACE COLUMNS (id bigint, ID int)",
         "DROP CONSTRAINT x",
     )
 )
@@ -219,6 +226,7 @@ OVERWRITTEN = tuple(
         "sum(id) OVER () = 1",
         "rand() > 0.1",
         "id IN (SELECT id FROM {c}.conditions.t)",
+        "id = 'x'",
     )
 )
 PARSED = (
@@ -228,7 +236,36 @@ PARSED = (
     "ALTER TABLE {c}.conditions.r ALTER COLUMN i TYPE nothing",
     "ALTER TABLE {c}.conditions.r SET TBLPROPERTIES ('provider' = 'x')",
 )
+DESCRIBED = (
+    "DESCRIBE {c}.conditions.r i.x",
+    "DESCRIBE {c}.conditions.r p.x",
+    "SHOW CREATE TABLE {c}.conditions.r AS SERDE",
+    "SHOW COLUMNS IN {c}.conditions.r IN nowhere",
+)
+DEFAULTS = (
+    *(
+        f"CREATE TABLE {{c}}.conditions.new ({column}) USING iceberg {VERSION_3}"
+        for column in (
+            "id bigint DEFAULT 'x'",
+            "id int DEFAULT 3000000000",
+            "id decimal(3, 1) DEFAULT 123.45",
+            "id int DEFAULT nothing",
+            "id int, x int DEFAULT id + 1",
+            "id int DEFAULT nothing(1)",
+            "id int DEFAULT (SELECT 1)",
+            "id double DEFAULT rand()",
+        )
+    ),
+    "CREATE TABLE {c}.conditions.new (id int DEFAULT 5) USING iceberg",
+    "ALTER TABLE {c}.conditions.v3 ADD COLUMN x int DEFAULT 'a'",
+    "ALTER TABLE {c}.conditions.v3 ADD COLUMN x int DEFAULT nothing",
+    "ALTER TABLE {c}.conditions.v3 ALTER COLUMN id SET DEFAULT 'a'",
+)
 DEFINED = (
+    "CREATE TABLE {c}.conditions.new (id bigint, UNIQUE (id)) USING iceberg",
+    "CREATE TABLE {c}.conditions.new (id bigint, PRIMARY KEY (id)) USING iceberg",
+    "CREATE TABLE {c}.conditions.new (id bigint, CHECK (id > 1)) USING iceberg",
+    "CREATE TABLE {c}.conditions.new (id bigint, CONSTRAINT x CHECK (id > 1)) USING iceberg",
     "CREATE TABLE {c}.conditions.new (id bigint GENERATED ALWAYS AS IDENTITY) USING iceberg",
     "CREATE TABLE {c}.conditions.new (id bigint PRIMARY KEY) USING iceberg",
     "TRUNCATE TABLE {c}.conditions.q PARTITION (p = 1)",
@@ -250,11 +287,12 @@ STATEMENTS = (
     *NOT_A_VALUE,
     *TOO_LARGE,
     *CALLED,
+    *DESCRIBED,
+    *DEFAULTS,
     *ALTERED,
     *PARSED,
     *OVERWRITTEN,
     "SELECT * FROM {c}.conditions.t.nothing",
-    "INSERT INTO {c}.conditions.t VALUES (DEFAULT + 1, 'a')",
     "SELECT * FROM {c}.conditions.nothing",
     "SELECT * FROM {c}.nowhere.t",
     "INSERT INTO {c}.conditions.nothing VALUES (1)",
@@ -308,7 +346,18 @@ def test_a_statement_fails_with_javas_condition(
 
 @pytest.mark.parametrize(
     "statement",
-    [*STORED, *ASSIGNED, *DEFINED, *NOT_A_VALUE, *CALLED, *ALTERED, *OVERWRITTEN, *TOO_LARGE],
+    [
+        *STORED,
+        *ASSIGNED,
+        *DEFINED,
+        *NOT_A_VALUE,
+        *CALLED,
+        *DESCRIBED,
+        *DEFAULTS,
+        *ALTERED,
+        *OVERWRITTEN,
+        *TOO_LARGE,
+    ],
 )
 def test_a_statement_over_connect_fails_with_javas_condition(
     java: SparkSession, remote: Any, statement: str, monkeypatch: pytest.MonkeyPatch
@@ -316,6 +365,47 @@ def test_a_statement_over_connect_fails_with_javas_condition(
     theirs = failure(java, statement.format(c="j"))
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
     check_same(failure(remote, statement.format(c="mine")), theirs)
+
+
+VIEWS = (
+    "CREATE VIEW {c}.conditions.new (a) AS SELECT 1, 2",
+    "CREATE VIEW {c}.conditions.new (a, b) AS SELECT 1",
+    "CREATE VIEW {c}.conditions.new (a, a) AS SELECT 1, 2",
+    "CREATE VIEW {c}.conditions.new AS SELECT 1 AS a, 2 AS A",
+    "ALTER VIEW {c}.conditions.nothing AS SELECT 1",
+)
+
+
+@pytest.fixture(scope="module")
+def java_views(java: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    """The session with a catalog `jv` of Java's that has views."""
+    place, catalog = tmp_path_factory.mktemp("views"), "spark.sql.catalog.jv"
+    java.conf.set(catalog, "org.apache.iceberg.spark.SparkCatalog")
+    settings = {"type": "jdbc", "uri": f"jdbc:sqlite:{place}/v.db", "jdbc.schema-version": "V1"}
+    for key, value in {**settings, "warehouse": str(place)}.items():
+        java.conf.set(f"{catalog}.{key}", value)
+    java.sql("CREATE NAMESPACE jv.conditions")
+    return java
+
+
+@pytest.mark.parametrize("statement", VIEWS)
+def test_a_statement_on_a_view_fails_with_javas_condition(
+    java_views: SparkSession, ours: SparkSession, statement: str
+) -> None:
+    theirs = failure(java_views, statement.format(c="jv"))
+    check_same(failure(ours, statement.format(c="mine")), theirs)
+
+
+def test_replaced_columns_are_empty_as_with_java(java: SparkSession, ours: SparkSession) -> None:
+    rows = []
+    for session, name in ((java, "j"), (ours, "mine")):
+        table = f"{name}.conditions.replaced"
+        session.sql(f"CREATE TABLE {table} (id bigint, x int, p struct<a: int>) USING iceberg")
+        session.sql(f"INSERT INTO {table} VALUES (1, 2, named_struct('a', 3))")
+        session.sql(f"ALTER TABLE {table} REPLACE COLUMNS (id bigint, y int COMMENT 'new')")
+        rows.append((session.table(table).collect(), session.sql(f"DESCRIBE {table}").collect()))
+        session.sql(f"DROP TABLE {table}")
+    assert rows[0] == rows[1]
 
 
 def check_same(own: Any, theirs: Any) -> None:

@@ -180,7 +180,6 @@ def test_words_that_are_no_properties_are_not_stored_as_such(spark: Any, sql_hom
         "CREATE TABLE st.d.n (id int) TBLPROPERTIES ('current-snapshot-id' = 'none')",
         "ALTER TABLE st.d.t SET TBLPROPERTIES ('current-snapshot-id' = 'none')",
         "ALTER TABLE st.d.t UNSET TBLPROPERTIES ('location')",
-        "ALTER TABLE st.d.t REPLACE COLUMNS (id bigint)",
     ):
         with pytest.raises(InvalidInputError):
             run(text)

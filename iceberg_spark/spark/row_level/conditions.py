@@ -18,6 +18,7 @@ from iceberg_spark.expr.grammar import grammar
 from iceberg_spark.row_level.conditions import names_in
 from iceberg_spark.spark.row_level.target_rows import empty_frame
 from iceberg_spark.spark.session.error_conditions import (
+    CAST_INVALID_INPUT,
     MERGE_AGGREGATE,
     MERGE_NON_DETERMINISTIC,
     MISSING_GROUP_BY,
@@ -86,6 +87,8 @@ def explaining_overwrite(schema: Schema, condition: str, spark: SparkSession) ->
             raise with_condition(error, OVERWRITE_BY_SUBQUERY) from None
         with reporting(_OF_OVERWRITE):
             check_condition(empty_frame(schema, spark), condition, "The condition")
+        if isinstance(error.__cause__, ValueError):  # the text of a comparison is not a number
+            with_condition(error, CAST_INVALID_INPUT)
         raise
 
 

@@ -34,6 +34,13 @@ class AddColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceColumns:
+    """New columns in place of all columns of a table."""
+
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DropColumns:
     """Columns to drop; with `if_exists` those that the table has."""
 
@@ -129,6 +136,7 @@ class RenameTable:
 
 Change: TypeAlias = (
     AddColumns
+    | ReplaceColumns
     | DropColumns
     | RenameColumn
     | AlterColumn
@@ -186,11 +194,6 @@ def _change(cursor: Cursor) -> Change:
         return UnsetProperties(read_table_keys(cursor))
     if cursor.takes("WRITE"):
         return _write_order(cursor)
-    if cursor.takes("REPLACE", "COLUMNS"):
-        raise cursor.fault(
-            "REPLACE COLUMNS takes the values of all columns away, also of those that keep their "
-            "name: say ADD, DROP, RENAME and ALTER COLUMN"
-        )
     raise cursor.error("a change of the table is needed (ADD, DROP, RENAME, ALTER, SET, WRITE)")
 
 
@@ -232,6 +235,8 @@ def _of_partitioning(cursor: Cursor) -> Change | None:
 def _of_columns(cursor: Cursor) -> Change | None:
     if cursor.takes("ADD"):
         return _added(cursor)
+    if cursor.takes("REPLACE", "COLUMNS"):
+        return ReplaceColumns(read_columns(cursor.brackets() if cursor.sees_open() else cursor))
     if cursor.takes("DROP", "IDENTIFIER", "FIELDS"):
         return IdentifierFields(cursor.names(), set=False)
     if cursor.takes("SET", "IDENTIFIER", "FIELDS"):

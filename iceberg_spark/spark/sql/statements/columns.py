@@ -8,6 +8,7 @@ from iceberg_spark.spark.session.error_conditions import UNSUPPORTED_OPERATION, 
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 
 _ENDS = (("NOT", "NULL"), ("COMMENT",), ("DEFAULT",), ("FIRST",), ("AFTER",))
+_CONSTRAINTS = (("CHECK", "("), ("UNIQUE", "("), ("PRIMARY", "KEY", "("), ("FOREIGN", "KEY", "("))
 _OTHERS = (("GENERATED",), ("PRIMARY",), ("CHECK",), ("UNIQUE",), ("REFERENCES",), ("CONSTRAINT",))
 
 
@@ -35,7 +36,22 @@ class Column:
 
 def read_columns(cursor: Cursor) -> tuple[Column, ...]:
     """Read the rest of a text as columns. Raises InvalidInputError."""
-    return tuple(read_column(item) for item in cursor.items())
+    items = cursor.items()
+    for item in items:
+        _refuse_constraint(item)
+    return tuple(read_column(item) for item in items)
+
+
+def _refuse_constraint(item: Cursor) -> None:
+    """Refuse a constraint of the table; a column may have the name of its first word."""
+    begins = any(item.sees(*words) for words in _CONSTRAINTS)
+    named = item.fresh()
+    if named.takes("CONSTRAINT") and not named.at_end:
+        named.word()
+        begins = begins or any(named.sees(*words) for words in _CONSTRAINTS)
+    if begins:
+        error = item.fault(f"'{item.rest()}': Iceberg tables have no constraints")
+        raise with_condition(error, UNSUPPORTED_OPERATION)
 
 
 def read_column(cursor: Cursor) -> Column:

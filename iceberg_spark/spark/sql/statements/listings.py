@@ -247,7 +247,11 @@ def read_show(cursor: Cursor) -> Listing | None:
 def _read_show_of_table(cursor: Cursor) -> Listing | None:
     if cursor.takes("CREATE", "TABLE"):
         table = cursor.name()
-        cursor.takes("AS", "SERDE")
+        if cursor.takes("AS", "SERDE"):
+            raise with_condition(
+                UnsupportedError("SHOW CREATE TABLE ... AS SERDE: leave AS SERDE out"),
+                UNSUPPORTED_COMMAND,
+            )
         return _ended(cursor, ShowCreateTable(table))
     if cursor.takes("TBLPROPERTIES"):
         return _ended(cursor, ShowProperties(cursor.name(), _key(cursor)))

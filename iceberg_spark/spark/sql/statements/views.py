@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from iceberg_spark.spark.session.error_conditions import COLUMN_ALREADY_EXISTS, with_condition
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 from iceberg_spark.spark.sql.statements.properties import read_keys, read_properties
 
@@ -34,13 +35,14 @@ class DropView:
 
 @dataclass(frozen=True, slots=True)
 class AlterView:
-    """Properties of a view to set and to remove, or its new name."""
+    """Properties of a view to set and to remove, its new name, or AS with a new query."""
 
     table: Name
     updates: dict[str, str] = field(default_factory=dict)
     removals: tuple[str, ...] = ()
     if_exists: bool = False
     new_name: Name | None = None
+    replaces_query: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ def read_view_columns(cursor: Cursor) -> tuple[tuple[str, str], ...]:
         columns.append((name, item.string() if item.takes("COMMENT") else ""))
         item.done()
     if len({name.lower() for name, _ in columns}) < len(columns):
-        raise cursor.fault("Two columns of the view have the same name")
+        error = cursor.fault("Two columns of the view have the same name")
+        raise with_condition(error, COLUMN_ALREADY_EXISTS)
     return tuple(columns)
 
 
@@ -115,7 +118,8 @@ def _alter(cursor: Cursor) -> AlterView:
         if_exists = cursor.takes("IF", "EXISTS")
         change = AlterView(name, removals=read_keys(cursor), if_exists=if_exists)
     elif cursor.takes("AS"):
-        raise cursor.fault("ALTER VIEW ... AS: say CREATE OR REPLACE VIEW, as Java asks too")
+        cursor.rest()
+        change = AlterView(name, replaces_query=True)
     else:
         raise cursor.error("SET TBLPROPERTIES, UNSET TBLPROPERTIES or RENAME TO is needed")
     cursor.done()
