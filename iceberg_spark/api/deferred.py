@@ -36,6 +36,7 @@ __getattr__ = LazyNames(
         LazyModule("iceberg_spark.save.added_files"): ("files_to_add", "import_options"),
         LazyModule("iceberg_spark.save.plan_save"): ("UpsertPlan",),
         LazyModule("iceberg_spark.scan.report"): ("explain",),
+        LazyModule("iceberg_spark.scan.scan_report"): ("report_scan",),
         LazyModule("iceberg_spark.write.align_columns"): ("AlignOptions",),
         LazyModule("iceberg_spark.write.upsert_context"): ("live_spec_ids", "upsert_context"),
         LazyModule("iceberg_spark.write.upsert_result"): ("UpsertResult",),

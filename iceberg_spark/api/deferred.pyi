@@ -27,6 +27,7 @@ from iceberg_spark.save.added_files import files_to_add as files_to_add
 from iceberg_spark.save.added_files import import_options as import_options
 from iceberg_spark.save.plan_save import UpsertPlan as UpsertPlan
 from iceberg_spark.scan.report import explain as explain
+from iceberg_spark.scan.scan_report import report_scan as report_scan
 from iceberg_spark.streams.stream_request import identifiers as identifiers
 from iceberg_spark.write.align_columns import AlignOptions as AlignOptions
 from iceberg_spark.write.upsert_context import live_spec_ids as live_spec_ids

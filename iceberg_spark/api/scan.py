@@ -28,7 +28,6 @@ from iceberg_spark.scan.metrics import count_by_manifest_list
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context
-from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.session.engine import ENGINES, Engine
 from iceberg_spark.spec.arguments import check_int, check_text, one_of
@@ -102,7 +101,8 @@ class TableScan(ScanRequest):
 
     def _planned(self, context: ScanContext) -> ScanPlan:
         planned = plan(self.loaded.metadata, self.io, context)
-        report_scan(self.loaded, planned)
+        if self.loaded.reporter is not None:
+            deferred.report_scan(self.loaded, planned)
         return planned
 
     def explain(self) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.commits.required_columns import RequireNoOtherColumns
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.printable import printable
@@ -42,15 +40,6 @@ def table_html(loaded: LoadedTable) -> str:
         f"<table>{facts}</table><table><tr><th>column</th><th>type</th><th></th>"
         f"<th>comment</th></tr>{columns}</table></div>"
     )
-
-
-def transaction_text(base: LoadedTable, actions: Sequence[object] | None) -> str:
-    """Return the changes of a transaction that is not committed, a line each; None: it ended."""
-    if actions is None:
-        return printable(f"Transaction of {base.identifier}, ended")
-    changes = [action for action in actions if not isinstance(action, RequireNoOtherColumns)]
-    lines = [f"  {type(change).__name__}" for change in changes] or ["  no change yet"]
-    return printable("\n".join([f"Transaction of {base.identifier}, not committed:", *lines]))
 
 
 def _columns(metadata: TableMetadata) -> list[str]:

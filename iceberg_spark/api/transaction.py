@@ -10,7 +10,6 @@ from typing import Self
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
 from iceberg_spark.api.merge import MergeRequest
 from iceberg_spark.api.row_verbs import RowVerbs
-from iceberg_spark.api.show import transaction_text
 from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.api.update_spec import UpdateSortOrder, UpdateSpec
@@ -19,6 +18,7 @@ from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import CommitState
 from iceberg_spark.commits.metadata_changes import SetSortOrder, SetSpec, UpdateProperties
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
+from iceberg_spark.commits.required_columns import RequireNoOtherColumns
 from iceberg_spark.commits.set_schema import SetSchema
 from iceberg_spark.errors import CommitStateUnknownException
 from iceberg_spark.maintenance.auto_compact import compact_after
@@ -26,6 +26,7 @@ from iceberg_spark.row_level.row_level_change import ChangedRows
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.txn import Token, with_summary
 
@@ -58,7 +59,15 @@ class TableTransaction(RowVerbs):
 
     def __repr__(self) -> str:
         staged = self._staged
-        return transaction_text(staged.base, staged.actions if staged.is_open else None)
+        if not staged.is_open:
+            return printable(f"Transaction of {staged.base.identifier}, ended")
+        changes = [
+            f"  {type(action).__name__}"
+            for action in staged.actions
+            if not isinstance(action, RequireNoOtherColumns)
+        ]
+        head = f"Transaction of {staged.base.identifier}, not committed:"
+        return printable("\n".join([head, *(changes or ["  no change yet"])]))
 
     def __enter__(self) -> Self:
         self._staged.begin()

@@ -17,6 +17,32 @@ _MOST_VALUES = (1 << 31) - 1
 """The values below a plain list: its offsets are 32 bit."""
 
 
+def from_numpy(values: npt.NDArray[Any]) -> pa.Array:
+    """Return numbers or booleans as an array of their type, sharing the memory of numbers.
+
+    `pa.array` would import pandas first, where it is installed, which takes longer than to load and
+    read a small table.
+    """
+    kind = pa.from_numpy_dtype(values.dtype)
+    is_bits = values.dtype == np.bool_
+    plain = np.packbits(values, bitorder="little") if is_bits else np.ascontiguousarray(values)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(plain)])
+
+
+def int_scalar(value: int, kind: type[np.integer[Any]] = np.int64) -> pa.Scalar:
+    """Return a number as a scalar; `pa.scalar` would import pandas first, as `pa.array`."""
+    return from_numpy(np.array([value], kind))[0]
+
+
+def to_numpy(numbers: pa.ChunkedArray | pa.Array) -> npt.NDArray[Any]:
+    """Return a column of numbers without nulls as a NumPy array.
+
+    Arrow's own method would import pandas first; see `from_numpy`.
+    """
+    array: npt.NDArray[Any] = np.from_dlpack(concat(numbers))
+    return array
+
+
 def validity(array: pa.Array) -> pa.Buffer | None:
     """Return the validity bitmap of an array's own window, None where nothing is null."""
     if array.null_count == 0:

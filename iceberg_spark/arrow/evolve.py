@@ -26,7 +26,6 @@ from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.arrow.promote import leaf_step, storage_type
 from iceberg_spark.arrow.schema import is_list, to_arrow_field, to_arrow_type
 from iceberg_spark.arrow.values import to_scalar
-from iceberg_spark.arrow.variant.reassemble import reassembled
 from iceberg_spark.arrow.variant_layout import (
     TYPED,
     VARIANT,
@@ -35,7 +34,10 @@ from iceberg_spark.arrow.variant_layout import (
     plain_variant,
 )
 from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.lazy import LazyFunction
 from iceberg_spark.spec import types as t
+
+_reassembled = LazyFunction("iceberg_spark.arrow.variant.reassemble", "reassembled")
 
 Fill = Callable[[int], pa.Array]
 """From a number of rows to a column that the file does not have."""
@@ -252,7 +254,7 @@ class _Compiler:
         names = {child.name for child in stored.children}
         self._check(is_stored_variant(stored.kind), stored, expected, path)
         if TYPED in names:
-            return self._naming(reassembled, path)
+            return self._naming(_reassembled, path)
         self._check(is_variant(stored.kind), stored, expected, path)
         return None if stored.kind == VARIANT else plain_variant
 

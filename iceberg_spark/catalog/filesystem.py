@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -24,7 +24,6 @@ from iceberg_spark.catalog.catalog import (
     one_table_only,
 )
 from iceberg_spark.catalog.folder_namespaces import FolderNamespaces, folder_of
-from iceberg_spark.catalog.foreign_folder import foreign_folder
 from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
     Codec,
@@ -37,10 +36,7 @@ from iceberg_spark.catalog.metadata_file import (
     version_of,
     versioned_name,
 )
-from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
 from iceberg_spark.catalog.new_version import another_came_first, create_version, unknown
-from iceberg_spark.catalog.own_folders import own_folders
-from iceberg_spark.catalog.purge import DATA_FOLDER, files_to_purge
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.catalog.versions import (
     FoundVersion,
@@ -64,7 +60,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.storage import open_storage
-from iceberg_spark.spec.apply_updates import apply
+from iceberg_spark.lazy import LazyFunction, LazyModule
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import METADATA_DELETE_AFTER_COMMIT_ENABLED, bool_property
 from iceberg_spark.spec.requirements import TableRequirement, check
@@ -73,6 +69,11 @@ from iceberg_spark.spec.updates import TableUpdate
 
 WAREHOUSE = "warehouse"
 _TRIES_TO_READ = 3
+_log = LazyModule("iceberg_spark.catalog.metadata_log")
+_purge = LazyModule("iceberg_spark.catalog.purge")
+_foreign_folder = LazyFunction("iceberg_spark.catalog.foreign_folder", "foreign_folder")
+_apply: Callable[..., TableMetadata] = LazyFunction("iceberg_spark.spec.apply_updates", "apply")
+
 _MOST_KNOWN = 16
 """Tables whose newest metadata one catalog caches."""
 
@@ -164,7 +165,7 @@ class FileSystemCatalog:
                 return self._remember(table, replace(loaded, tag=newest.tag))
             except NoSuchFileError:  # deleted after a later commit: load again
                 continue
-        other = foreign_folder(self._io, table)
+        other = _foreign_folder(self._io, table)
         if other is not None:
             raise NoSuchTableError(f"No Iceberg table at {table}: {other}")
         raise NoSuchTableError(
@@ -220,8 +221,8 @@ class FileSystemCatalog:
         newest = base if base.tag else self._read_newest(table, base)
         check(newest.metadata, requirements)
         self._refuse_changed(newest, base)
-        metadata = apply(newest.metadata, updates, now_ms=_now_ms(newest.metadata))
-        metadata = with_log(metadata, newest)
+        metadata = _apply(newest.metadata, updates, now_ms=_now_ms(newest.metadata))
+        metadata = _log.with_log(metadata, newest)
         self._refuse_moved(newest.metadata, metadata)
         # Every writer of a version takes the codec of the version before it, and so one name:
         # with two spellings two writers could win.
@@ -230,7 +231,7 @@ class FileSystemCatalog:
         version = version_of(location.name(newest.metadata_location)) or 0
         committed = self._put(table, version + 1, metadata, codec, newest)
         with suppress(Exception):  # committed: a failure from here on is not the commit's
-            delete_dropped(self._io, newest, committed)
+            _log.delete_dropped(self._io, newest, committed)
         return self._remember(table, committed)
 
     def _refuse_changed(self, current: LoadedTable, base: LoadedTable) -> None:
@@ -292,7 +293,7 @@ class FileSystemCatalog:
         if newest is not None:
             raise TableAlreadyExistsError(f"A table is at {table} already")
         check(None, requirements)
-        metadata = apply(None, updates, now_ms=int(time.time() * 1000))
+        metadata = _apply(None, updates, now_ms=int(time.time() * 1000))
         try:
             codec_of(metadata.properties)
             # No earlier version decides the codec, so the first version has only one name.
@@ -408,7 +409,7 @@ class FileSystemCatalog:
             raise NoSuchTableError(f"No table at {table} to drop")
         self._committable(table)
         dropped = self.load(identifier) if purge else None
-        rest = files_to_purge(self._io, dropped) if dropped else ()
+        rest = _purge.files_to_purge(self._io, dropped) if dropped else ()
         pointers = [*(path for _, path in version_files(self._io, table)), hint_path(table)]
         self._io.delete_many(pointers)
         # Another table may be created here from now on, with the same paths for its pointers.
@@ -443,10 +444,9 @@ def remove_empty_folders(io: FileIO, home: str, metadata: TableMetadata) -> None
     removed stay.
     """
     within = f"{location.normalise(home)}/"
-    own = [location.join(home, name) for name in (DATA_FOLDER, METADATA_FOLDER)]
-    own += [
-        folder for folder in own_folders(metadata) if location.normalise(folder).startswith(within)
-    ]
+    own = [location.join(home, name) for name in (_purge.DATA_FOLDER, METADATA_FOLDER)]
+    folders = _purge.own_folders(metadata)
+    own += [folder for folder in folders if location.normalise(folder).startswith(within)]
     if location.is_local(home):
         for folder in own:
             for current, _, _ in os.walk(location.strip_scheme(folder), topdown=False):

@@ -5,7 +5,6 @@ s3fs sends the requests, since its client calls a function to sign each of them.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.lazy import LazyModule
 
+asyncio = LazyModule("asyncio")
 fsspec = LazyModule("fsspec")
 
 _EVENT = "before-sign.s3"

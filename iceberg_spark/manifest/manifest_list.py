@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -15,13 +15,12 @@ from iceberg_spark.errors import CorruptFileError, InvalidInputError
 from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_files
 from iceberg_spark.formats.avro.container import parse_container
 from iceberg_spark.formats.avro.schema import avro_record
-from iceberg_spark.formats.avro.writer import write_avro
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, limits_of
+from iceberg_spark.lazy import LazyFunction
 from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.manifest.schemas import MANIFEST_FILE_NAME, manifest_file_struct
-from iceberg_spark.manifest.writer import manifest_file_of
 from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.manifest_file import FieldSummary, ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -31,6 +30,13 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot
 
 Table: TypeAlias = Any  # pyarrow ships no types
+
+_write_avro: Callable[..., Iterator[bytes]] = LazyFunction(
+    "iceberg_spark.formats.avro.writer", "write_avro"
+)
+_manifest_file_of: Callable[..., ManifestFile] = LazyFunction(
+    "iceberg_spark.manifest.writer", "manifest_file_of"
+)
 
 LIST_SCHEMA = to_arrow(Schema(*manifest_file_struct(3).fields)).remove_metadata()
 """The columns of a manifest list as an Arrow table: the field names of the specification."""
@@ -142,7 +148,7 @@ def write_manifest_list(
         metadata["first-row-id"] = str(snapshot.first_row_id)
     avro = avro_record(struct, MANIFEST_FILE_NAME)
     with io.create(path) as out:
-        for chunk in write_avro(avro, table, metadata=metadata, codec=codec):
+        for chunk in _write_avro(avro, table, metadata=metadata, codec=codec):
             out.write(chunk)
     return rows
 
@@ -311,7 +317,7 @@ def counted(
     """Return a manifest with the counts and partition summaries that its list left out."""
     kind = partition_type(spec, metadata.schema, metadata.schemas.values())
     table = read_manifest(io, manifest, kind, columns=_COLUMNS)
-    full = manifest_file_of(
+    full = _manifest_file_of(
         table,
         manifest.manifest_path,
         manifest.manifest_length,

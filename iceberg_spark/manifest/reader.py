@@ -9,7 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import concat, map_entries, struct_of, validity
+from iceberg_spark.arrow.arrays import (
+    concat,
+    from_numpy,
+    int_scalar,
+    map_entries,
+    struct_of,
+    to_numpy,
+    validity,
+)
 from iceberg_spark.arrow.schema import field_id
 from iceberg_spark.bounded_cache import BoundedCache, bytes_from_environment
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
@@ -34,6 +42,8 @@ from iceberg_spark.spec.types import StructType
 Array: TypeAlias = Any  # pyarrow ships no types
 Table: TypeAlias = Any
 
+_ADDED = int_scalar(ManifestEntryStatus.ADDED, np.int32)
+_DELETED = int_scalar(ManifestEntryStatus.DELETED, np.int32)
 _ROWS = "status"  # read always: it gives the number of rows
 _TABLE_TYPES = {name: column.type for name, column in ENTRY_COLUMNS.items()}
 
@@ -243,7 +253,7 @@ def inherited_snapshot_id(snapshot_id: Array, manifest: ManifestFile) -> Array:
     """Return snapshot ids, the manifest's where an entry has none."""
     if manifest.added_snapshot_id is None:
         return snapshot_id
-    return pc.fill_null(snapshot_id, pa.scalar(manifest.added_snapshot_id, pa.int64()))
+    return pc.fill_null(snapshot_id, int_scalar(manifest.added_snapshot_id))
 
 
 def inherited_sequence_number(number: Array, status: Array, manifest: ManifestFile) -> Array:
@@ -253,10 +263,10 @@ def inherited_sequence_number(number: Array, status: Array, manifest: ManifestFi
     """
     if manifest.sequence_number is None or not number.null_count:
         return number
-    inherit = pa.scalar(manifest.sequence_number, pa.int64())
+    inherit = int_scalar(manifest.sequence_number)
     if manifest.sequence_number == 0:
         return pc.fill_null(number, inherit)
-    added = pc.equal(status, int(ManifestEntryStatus.ADDED))
+    added = pc.equal(status, _ADDED)
     return pc.if_else(pc.and_(pc.is_null(number), added), inherit, number)
 
 
@@ -267,7 +277,7 @@ def check_data_sequence_number(number: Array, status: Array, manifest: ManifestF
     """
     if manifest.sequence_number is None or not number.null_count:
         return
-    live = pc.not_equal(status, int(ManifestEntryStatus.DELETED))
+    live = pc.not_equal(status, _DELETED)
     if pc.any(pc.and_(pc.is_null(number), live)).as_py():
         raise CorruptFileError(
             f"Manifest {manifest.manifest_path} has existing entries without a data sequence "
@@ -288,11 +298,11 @@ def inherited_first_row_id(
         return first_row_id
     if manifest.first_row_id is None:
         return pa.nulls(len(first_row_id), pa.int64())
-    live = pc.not_equal(status, int(ManifestEntryStatus.DELETED))
+    live = pc.not_equal(status, _DELETED)
     assigned = pc.and_(pc.is_null(first_row_id), live)
-    rows = pc.if_else(assigned, record_count, pa.scalar(0, pa.int64()))
-    ends = np.cumsum(rows.to_numpy(zero_copy_only=False))
-    starts = pa.array(ends - rows.to_numpy(zero_copy_only=False) + manifest.first_row_id)
+    rows = pc.if_else(assigned, record_count, int_scalar(0))
+    counts = to_numpy(rows)
+    starts = from_numpy(np.cumsum(counts) - counts + manifest.first_row_id)
     return pc.if_else(assigned, starts, first_row_id)
 
 
@@ -340,5 +350,5 @@ def live_files(manifests: Iterable[tuple[str, bytes]]) -> Iterator[Table]:
             if _CONTENT in column_of
             else pa.repeat(pa.scalar(0, pa.int32()), table.num_rows)
         )
-        live = pc.not_equal(table.column(column_of[_STATUS]), int(ManifestEntryStatus.DELETED))
+        live = pc.not_equal(table.column(column_of[_STATUS]), _DELETED)
         yield pa.table([paths, content], schema=FILES).filter(live)

@@ -21,13 +21,15 @@ from iceberg_spark.expr.nodes import BoundReference, In
 from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import normalise, same_file
-from iceberg_spark.read.deletion_vectors import load_vector
+from iceberg_spark.lazy import LazyFunction
 from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.reserved import DELETE_FILE_PATH as FILE_PATH
 from iceberg_spark.spec.reserved import DELETE_FILE_POS as POS
+
+_load_vector = LazyFunction("iceberg_spark.read.deletion_vectors", "load_vector")
 
 _NAMES: Mapping[Path, int] = {
     (FILE_PATH.name,): FILE_PATH.field_id,
@@ -73,7 +75,7 @@ def deleted_positions(
     Raises CorruptFileError, NoSuchFileError or StorageError naming a delete file.
     """
     return PositionSet.union(
-        load_vector(io, file, task, cache)
+        _load_vector(io, file, task, cache)
         if file.is_vector
         else _load(io, file, task.file_path, cache).of(task.file_path)
         for file in files

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from iceberg_spark.arrow.file_fields import (
     ids_by_position,
     ids_of,
 )
-from iceberg_spark.arrow.position_set import PositionSet
+from iceberg_spark.arrow.position_set import Mask, PositionSet
 from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
 from iceberg_spark.arrow.values import to_array, to_scalar
 from iceberg_spark.bounded_cache import BoundedCache
@@ -39,12 +39,7 @@ from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.formats.data_file import DataFileReader, FileBatch, ReadRequest, check_counts
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.equality_deletes import (
-    EqualityDeletes,
-    Mask,
-    groups_by_keys,
-    load_equality_deletes,
-)
+from iceberg_spark.lazy import LazyModule
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.read.projected_rows import LeafColumn, leaf_columns
@@ -57,6 +52,8 @@ from iceberg_spark.spec.transforms import IdentityTransform
 from iceberg_spark.spec.types import StringType, StructType
 
 Array: TypeAlias = Any  # pyarrow ships no types
+
+_equality = LazyModule("iceberg_spark.read.equality_deletes")
 
 _COMPUTED = (reserved.POS_ID, reserved.DELETED_ID)
 
@@ -347,12 +344,25 @@ def partition_value(kind: StructType, spec: PartitionSpec, partition: tuple[Any,
     return struct_of(1, children, to_arrow_type(kind))[0]
 
 
+class DeletedKeys(Protocol):
+    """What `equality_deletes` loads: keys that a group of delete files deletes."""
+
+    @property
+    def keys(self) -> tuple[LeafColumn, ...]:
+        """The key columns."""
+        ...
+
+    def deleted(self, columns: Mapping[int, pa.Array]) -> Mask:
+        """Return which rows are deleted; `columns` holds the key columns by field id."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class TaskDeletes:
     """Deleted positions of the data file and sets of deleted keys."""
 
     positions: PositionSet
-    equality: tuple[EqualityDeletes, ...]
+    equality: tuple[DeletedKeys, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -385,15 +395,17 @@ def load_deletes(
             case _:
                 assert_never(file.content)
     positions = deleted_positions(io, task, by_position, cache)
+    if not by_key:
+        return TaskDeletes(positions, ())
     equality = tuple(
-        load_equality_deletes(
+        _equality.load_equality_deletes(
             io,
             files,
             leaf_columns(ids, context.table_schema, context.dropped_fields),
             names,
             cache,
         )
-        for ids, files in groups_by_keys(by_key).items()
+        for ids, files in _equality.groups_by_keys(by_key).items()
     )
     return TaskDeletes(positions, equality)
 

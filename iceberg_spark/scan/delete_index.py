@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow import polars_threads
-from iceberg_spark.arrow.arrays import distinct
+from iceberg_spark.arrow.arrays import distinct, from_numpy
 from iceberg_spark.arrow.values import Side, bounds_array
 from iceberg_spark.errors import CorruptFileError, ValidationException
 from iceberg_spark.expr.stats import Statistic
@@ -324,7 +324,7 @@ def _lists(rows: int, all_pairs: Sequence[Pairs]) -> Any:
     offsets = np.zeros(rows + 1, np.int32)
     np.cumsum(np.bincount(data, minlength=rows), out=offsets[1:])
     return pa.ListArray.from_arrays(
-        pa.array(offsets), pa.array(deletes[order].astype(np.int32), pa.int32())
+        from_numpy(offsets), from_numpy(deletes[order].astype(np.int32))
     )
 
 

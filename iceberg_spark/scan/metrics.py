@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import to_numpy
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
@@ -108,7 +109,7 @@ def with_totals(
         result_data_files=files.num_rows,
         total_file_size_in_bytes=_sum(files, "file_size_in_bytes"),
         total_record_count=_sum(files, "record_count"),
-        files_with_residual=int(left[files.column("residual_index").to_numpy()].sum()),
+        files_with_residual=int(left[to_numpy(files.column("residual_index"))].sum()),
     )
     return _with_deletes(counted, files, deletes)
 

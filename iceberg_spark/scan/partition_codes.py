@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import identity_bits
+from iceberg_spark.arrow.arrays import from_numpy, identity_bits, to_numpy
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
@@ -62,8 +62,8 @@ def distinct(partitions: Any) -> tuple[Codes, Codes]:
     codes = np.zeros(len(partitions), np.int64)
     for child in _children(partitions):
         encoded = child.dictionary_encode(null_encoding="encode")
-        key = pa.array(codes * len(encoded.dictionary) + encoded.indices.to_numpy())
-        codes = key.dictionary_encode().indices.to_numpy().astype(np.int64)
+        key = from_numpy(codes * len(encoded.dictionary) + to_numpy(encoded.indices))
+        codes = to_numpy(key.dictionary_encode().indices).astype(np.int64)
     count = int(codes.max()) + 1
     first = np.empty(count, np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import from_numpy, to_numpy
 from iceberg_spark.catalog.planned_io import planner_of
 from iceberg_spark.expr.nodes import Bound
 from iceberg_spark.manifest.entries import known_value
@@ -183,7 +184,7 @@ class ScanPlan(Sequence[FileScanTask]):
         return [tuple(values[begin:end]) for begin, end in pairwise(bounds.tolist())]
 
     def _longs(self, name: str) -> Longs:
-        values: Longs = self.files.column(name).to_numpy()
+        values: Longs = to_numpy(self.files.column(name))
         return values
 
     def _delete_weights(self) -> tuple[Longs, Longs]:
@@ -207,7 +208,7 @@ class ScanPlan(Sequence[FileScanTask]):
         for first in range(0, len(splits), PLANNING.tasks_at_once):
             last = first + PLANNING.tasks_at_once
             rows = splits.file_index[first:last]
-            files = self.files.take(pa.array(rows))
+            files = self.files.take(from_numpy(rows))
             attached = self._attached(files.column("delete_rows"), deletes)
             start, length = splits.start[first:last], splits.length[first:last]
             yield from zip(
@@ -264,7 +265,7 @@ def _formats(files: pa.Table) -> list[FileFormat]:
 def _offsets_inside(files: pa.Table, start: Longs, length: Longs) -> list[tuple[int, ...]]:
     """Return the row groups' starts inside each part of a file, () for whole files."""
     inside: list[tuple[int, ...]] = [()] * len(start)
-    sizes = files.column("file_size_in_bytes").to_numpy()
+    sizes = to_numpy(files.column("file_size_in_bytes"))
     for index in np.flatnonzero(length < sizes).tolist():
         offsets = files.column("split_offsets")[index].as_py() or ()
         first = int(start[index])

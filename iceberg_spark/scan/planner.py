@@ -8,7 +8,7 @@ Source: specification "Scan Planning"; Java's `ManifestGroup`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import from_numpy, int_scalar
 from iceberg_spark.catalog.planned_io import planner_of, refuse_server_planning
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.expr.may_match import may_match
@@ -23,6 +24,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.stats import Statistic, column, evaluate, needed
 from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.lazy import LazyFunction, LazyModule
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.scan.column_stats import map_columns, stats_table
 from iceberg_spark.scan.context import ScanContext
@@ -36,8 +38,6 @@ from iceberg_spark.scan.partition_codes import distinct
 from iceberg_spark.scan.plan import FILES_SCHEMA, PartitionTuples, ScanPlan
 from iceberg_spark.scan.plan_cache import PlannedScan, cached_plan
 from iceberg_spark.scan.pruning import SpecPruning, metrics_mask, spec_pruning
-from iceberg_spark.scan.server_plan import in_partitions, server_plan
-from iceberg_spark.scan.variant_bounds import variant_columns, variant_mask
 from iceberg_spark.spec.data_file import DataFileContent, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -46,6 +46,15 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot
 from iceberg_spark.spec.types import IcebergType
 
+_server_plan: Callable[[TableMetadata, FileIO, ScanContext], ScanPlan] = LazyFunction(
+    "iceberg_spark.scan.server_plan", "server_plan"
+)
+_in_partitions: Callable[[ScanPlan, Bound], ScanPlan] = LazyFunction(
+    "iceberg_spark.scan.server_plan", "in_partitions"
+)
+_variant_bounds = LazyModule("iceberg_spark.scan.variant_bounds")
+
+_DELETED = int_scalar(ManifestEntryStatus.DELETED, np.int32)
 _ADDED_BY = "It plans what several snapshots appended: use start_snapshot_id and end_snapshot_id"
 
 
@@ -115,7 +124,7 @@ def _by_catalog(
         refuse_server_planning(io, "change or rewrite rows")
     if added_by is not None:
         refuse_server_planning(io, "read the files that one snapshot added", _ADDED_BY)
-    return server_plan(metadata, io, context)
+    return _server_plan(metadata, io, context)
 
 
 def _planned(
@@ -165,7 +174,7 @@ def narrowed(
     if planned.metadata is None:
         return None
     if planned.is_by_catalog:
-        return in_partitions(planned, condition)
+        return _in_partitions(planned, condition)
     context = replace(planned.context, row_filter=condition)
     return plan(planned.metadata, context.io, context, residuals=False, pruned_by=pruned_by)
 
@@ -274,7 +283,7 @@ class _Planning:
         """Yield the matching data files of the manifests, planned chunk by chunk."""
         maps = map_columns(self._statistics(index))
         if self.pruned_by is not None:
-            maps = tuple(sorted({*maps, *variant_columns(self.pruned_by)}))
+            maps = tuple(sorted({*maps, *_variant_bounds.variant_columns(self.pruned_by)}))
         columns = (*DATA_COLUMNS, *maps)
         if self.appended is not None:
             columns = (*columns, "snapshot_id")
@@ -356,7 +365,7 @@ def _assemble(
         tables.append(chunk.table(moved, indices))
         partitions.append(chunk.partitions)
         moved += len(chunk.partitions.tuples)
-    files = pa.concat_tables([FILES_SCHEMA.empty_table(), *tables])
+    files = pa.concat_tables(tables) if tables else FILES_SCHEMA.empty_table()
     counted = with_totals(_with_skipped(metrics, chunks), files, tuple(residuals), index)
     return ScanPlan(
         context=context,
@@ -387,12 +396,12 @@ def matching_deletes(
     from that number on, equality deletes only after it.
     """
     status = entries.column("status")
-    live = _filtered(entries, pc.not_equal(status, ManifestEntryStatus.DELETED.value))
+    live = _filtered(entries, pc.not_equal(status, _DELETED))
     equality = _numbers(live, "content") == DataFileContent.EQUALITY_DELETES.value
     sequences = _numbers(live, "data_sequence_number")
     keep = np.where(equality, sequences > least_sequence, sequences >= least_sequence)
     keep &= pruning.partitions(live.column("partition").combine_chunks())
-    matching = _filtered(live, pa.array(keep))
+    matching = _filtered(live, from_numpy(keep))
     matching = _filtered(matching, _metrics_mask(row_filter, matching))
     return matching, live.num_rows - matching.num_rows
 
@@ -408,7 +417,7 @@ def _metrics_mask(row_filter: Bound, deletes: pa.Table) -> Any:
     rows are deleted.
     """
     if row_filter == ALWAYS_TRUE or deletes.num_rows == 0:
-        return pa.array(np.ones(deletes.num_rows, np.bool_))
+        return from_numpy(np.ones(deletes.num_rows, np.bool_))
     statistics = needed(row_filter)
     stats = stats_table(deletes, statistics)
     for statistic in statistics:
@@ -480,9 +489,9 @@ class PlannedChunk:
         rows = self.files.num_rows
         numbers = np.asarray(residuals, np.int32)
         columns = {name: self.files.column(name) for name in _PLAIN} | {
-            "spec_id": pa.array(np.full(rows, self.spec_id, np.int32)),
-            "partition_index": pa.array((self.partition_of + first_partition).astype(np.int32)),
-            "residual_index": pa.array(numbers[self.residual_of]),
+            "spec_id": from_numpy(np.full(rows, self.spec_id, np.int32)),
+            "partition_index": from_numpy((self.partition_of + first_partition).astype(np.int32)),
+            "residual_index": from_numpy(numbers[self.residual_of]),
             "delete_rows": self.delete_rows,
         }
         ordered = [columns[name] for name in FILES_SCHEMA.names]
@@ -495,12 +504,12 @@ def plan_chunk(chunk: Chunk, index: DeleteIndex) -> PlannedChunk:
     pruning = chunk.pruning
     tuples = live.column("partition").combine_chunks()
     first, tuple_of = distinct(tuples)
-    tuples = tuples.take(pa.array(first))
+    tuples = tuples.take(from_numpy(first))
     in_partition = pruning.partitions(tuples)[tuple_of]
     in_partitions, their_tuples = _only(live, tuple_of, in_partition)
     by_metrics = metrics_mask(chunk.row_filter, in_partitions)
     if chunk.pruned_by is not None:
-        by_metrics = by_metrics & variant_mask(chunk.pruned_by, in_partitions)
+        by_metrics = by_metrics & _variant_bounds.variant_mask(chunk.pruned_by, in_partitions)
     matching, tuple_of = _only(in_partitions, their_tuples, by_metrics)
     residuals, way_of = pruning.residuals(tuples)
     return PlannedChunk(
@@ -526,14 +535,14 @@ def _live(chunk: Chunk) -> pa.Table:
         return chunk.entries.filter(
             pc.and_(added, pc.is_in(chunk.entries.column("snapshot_id"), ids))
         )
-    live = pc.not_equal(status, ManifestEntryStatus.DELETED.value)
+    live = pc.not_equal(status, _DELETED)
     return chunk.entries if pc.all(live).as_py() else chunk.entries.filter(live)
 
 
 def _only(files: pa.Table, numbers: Rows, keep: Any) -> tuple[pa.Table, Rows]:
     if keep.all():
         return files, numbers
-    return files.filter(pa.array(keep)), numbers[keep]
+    return files.filter(from_numpy(keep)), numbers[keep]
 
 
 def _bytes(files: pa.Table) -> int:

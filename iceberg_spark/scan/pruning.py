@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from iceberg_spark.arrow.arrays import from_numpy
 from iceberg_spark.arrow.values import Side, bounds_array, from_array
 from iceberg_spark.expr.logic import leaves
 from iceberg_spark.expr.may_match import may_match
@@ -72,7 +73,7 @@ class SpecPruning:
             _, first, way = np.unique(
                 np.stack(decided), axis=1, return_index=True, return_inverse=True
             )
-        samples = canonical_tuples(self.partition_type, tuples.take(pa.array(first)))
+        samples = canonical_tuples(self.partition_type, tuples.take(from_numpy(first)))
         return [self.residual_of(sample) for sample in samples], way.reshape(-1)
 
 

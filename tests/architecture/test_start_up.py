@@ -72,11 +72,29 @@ def test_loading_and_scanning_a_table_imports_no_verb_and_no_other_catalog(tmp_p
     table = ice.create_table(f"{tmp_path}/t", "id bigint")
     table.append(pa.table({"id": [1, 2]}))
     loaded = loaded_by(f"import iceberg_spark as i; i.load_table('{tmp_path}/t').scan().to_arrow()")
-    rooms = ("save", "maintenance", "row_level", "write", "streams", "inspect", "catalog.rest")
-    unused = [f"iceberg_spark.{room}." for room in (*rooms, "catalog.hive", "catalog.aws")]
-    assert [name for name in loaded if name.startswith(tuple(unused))] == []
-    assert len(own(loaded)) <= 260
-    assert not loaded & {*OF_CATALOGS, "tenacity", "fsspec", "pyspark"}
+    rooms = ("save", "maintenance", "row_level", "write", "streams", "inspect", "commits",
+             "catalog.rest", "catalog.hive", "catalog.aws", "arrow.variant", "formats.puffin",
+             "formats.roaring", "read.equality_deletes", "spec.apply")  # fmt: skip
+    unused = tuple(f"iceberg_spark.{room}." for room in rooms)
+    assert [name for name in loaded if f"{name}.".startswith(unused)] == []
+    assert len(own(loaded)) <= 170
+    assert not loaded & {*OF_CATALOGS, "tenacity", "fsspec", "pyspark", "asyncio", "fastavro"}
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("partition_by", ["", "bucket(2, id)"])
+def test_loading_and_scanning_a_table_imports_no_pandas(
+    version: str, partition_by: str, tmp_path: Path
+):
+    properties = {"format-version": version}
+    table = ice.create_table(
+        f"{tmp_path}/t", "id bigint", partition_by=partition_by or (), properties=properties
+    )
+    table.append(pa.table({"id": [1, 2]}))
+    table.append(pa.table({"id": [3]}))
+    loaded = loaded_by(f"import iceberg_spark as i; i.load_table('{tmp_path}/t').scan().to_arrow()")
+    assert "pyarrow.lib" in loaded
+    assert "pandas" not in loaded
 
 
 def test_the_package_loads_nothing_before_a_name_is_used():

@@ -15,7 +15,6 @@ from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-import fastavro
 import pyarrow as pa
 
 from iceberg_spark.arrow import polars_threads
@@ -36,6 +35,7 @@ from iceberg_spark.io.decoding import MALFORMED, decoding
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, too_many_bytes
 from iceberg_spark.lazy import LazyModule
 
+fastavro = LazyModule("fastavro")
 pl = LazyModule("polars")
 
 Table: TypeAlias = Any  # pyarrow ships no types

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -72,7 +73,7 @@ def test_footers_and_words_of_deletes_are_of_their_server(one: Objects, other: O
     make(one, "2")
     other.stored.update(one.stored)
     plan, theirs = table(one).scan().plan_files(), table(other).scan().plan_files()
-    rows = range(len(plan.files))
+    rows = np.arange(len(plan.files))
     other.stored.clear()
     assert None not in footers(plan, rows)
     assert footers(theirs, rows) == [None] * len(rows)
