@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.io.decoding import BROKEN, RAW_DEFLATE, inflated, unsnapped, unzstd
@@ -21,6 +21,9 @@ SYNC_BYTES = 16
 _VARINT_BYTES = 10
 SCHEMA_KEY = "avro.schema"
 CODEC_KEY = "avro.codec"
+
+Blocks: TypeAlias = Sequence[bytes | memoryview]
+"""Decompressed blocks, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +135,12 @@ def check_codec(codec: str, location: str) -> None:
         )
 
 
-def uncompressed_file(schema: Any, rows: int, records: bytes | bytearray | memoryview) -> bytes:
-    """Return an Avro file of one uncompressed block with that schema."""
+def uncompressed_file(schema: Any, rows: int, blocks: Blocks) -> bytes:
+    """Return an Avro file with that schema, the blocks joined to one that is not compressed."""
     sync = b"\0" * SYNC_BYTES
     header = header_bytes({SCHEMA_KEY: json.dumps(schema), CODEC_KEY: "null"}, sync)
-    return b"".join((header, zigzag(rows), zigzag(len(records)), records, sync))
+    size = sum(map(len, blocks))
+    return b"".join((header, zigzag(rows), zigzag(size), *blocks, sync))
 
 
 def header_bytes(metadata: Mapping[str, str], sync: bytes) -> bytes:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.avro.container import AvroContainer, decompressed, read_long
+from iceberg_spark.formats.avro.container import AvroContainer, Blocks, decompressed, read_long
 from iceberg_spark.formats.avro.types import AvroField, AvroType, least_bytes
 from iceberg_spark.io.limits import MAX_EMPTY_RECORDS, too_many_bytes
 
@@ -21,19 +20,20 @@ _SIZES = {"float": 4, "double": 8, "boolean": 1}
 
 
 def check_counts(
-    fields: Iterable[AvroField], rows: int, records: Any, container: AvroContainer
+    fields: Iterable[AvroField], rows: int, blocks: Blocks, container: AvroContainer
 ) -> None:
-    """Raise CorruptFileError, naming the file, if `records` can't contain that many rows."""
+    """Raise CorruptFileError, naming the file, if decompressed blocks can't contain the rows."""
     types = [field.type for field in fields]
-    least = check_bytes(types, rows, len(records), container.location)
+    size = sum(map(len, blocks))
+    least = check_bytes(types, rows, size, container.location)
     if not least and rows > container.limits.empty_records:
         raise _too_many(container)
     fixed = sum(map(_fixed_bytes, types))
-    allowed = container.limits.bytes_for(len(records))
+    allowed = container.limits.bytes_for(size)
     if rows * fixed > allowed:
         raise too_many_bytes(container.location, allowed)
     if any(map(_has_empty_items, types)):
-        _Walk(records, container).rows(types, rows)
+        _Walk(blocks, container).rows(types, rows)
 
 
 def check_bytes(types: Iterable[AvroType], rows: int, size: int, location: str) -> int:
@@ -88,7 +88,7 @@ def fixed_with_lengths(
         for field in fields
     )
     rows, records = next(decompressed(container), (0, b""))
-    walk = _Walk(records, container)
+    walk = _Walk([records], container)
     try:
         walk.rows([field.type for field in prefixed], rows)
     except CorruptFileError:
@@ -103,8 +103,8 @@ def _is_fixed(field: AvroField) -> bool:
 class _Walk:
     """Walks through records without creating values, counting elements that take no bytes."""
 
-    def __init__(self, records: Any, container: AvroContainer) -> None:
-        self._data = bytes(records)
+    def __init__(self, blocks: Blocks, container: AvroContainer) -> None:
+        self._data = b"".join(blocks)
         self._container = container
         self._left = container.limits.empty_records
         self._offset = 0
