@@ -8,7 +8,7 @@ Source: specification "Scan Planning"; Java's `ManifestGroup`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,16 +21,17 @@ from iceberg_spark.catalog.planned_io import planner_of, refuse_server_planning
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
-from iceberg_spark.expr.stats import Statistic, column, evaluate, needed
+from iceberg_spark.expr.stats import column, evaluate, needed
 from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.lazy import LazyFunction, LazyModule
 from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.scan.column_stats import map_columns, stats_table
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.delete_index import DELETE_COLUMNS, DeleteIndex, delete_index
 from iceberg_spark.scan.delete_pairs import Mask, Rows
-from iceberg_spark.scan.entry_tables import entry_tables
+from iceberg_spark.scan.entry_tables import read_ahead
 from iceberg_spark.scan.incremental import Appended, added_manifests, appended_manifests
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics, with_totals
@@ -269,7 +270,7 @@ class _Planning:
         )
         skipped = 0
         parts = []
-        for manifest, entries in self._tables(matching, DELETE_COLUMNS):
+        for manifest, entries in self._tables(matching, lambda _: DELETE_COLUMNS):
             pruning = self.by_spec[manifest.partition_spec_id]
             matching_entries, dropped = matching_deletes(entries, pruning, self.deleted_rows, least)
             skipped += dropped
@@ -281,33 +282,29 @@ class _Planning:
         self, manifests: Sequence[ManifestFile], index: DeleteIndex
     ) -> Iterator[PlannedChunk]:
         """Yield the matching data files of the manifests, planned chunk by chunk."""
-        maps = map_columns(self._statistics(index))
+        extra = () if self.appended is None else ("snapshot_id",)
         if self.pruned_by is not None:
-            maps = tuple(sorted({*maps, *_variant_bounds.variant_columns(self.pruned_by)}))
-        columns = (*DATA_COLUMNS, *maps)
-        if self.appended is not None:
-            columns = (*columns, "snapshot_id")
-        for spec_id, entries in _chunked(self._tables(manifests, columns)):
-            yield plan_chunk(
-                Chunk(
-                    entries,
-                    self.by_spec[spec_id],
-                    self.context.row_filter,
-                    self.appended,
-                    self.pruned_by,
-                ),
-                index,
-            )
+            extra = (*extra, *_variant_bounds.variant_columns(self.pruned_by))
 
-    def _statistics(self, index: DeleteIndex) -> tuple[Statistic, ...]:
-        return (*needed(self.context.row_filter), *index.needed)
+        def columns(pruning: SpecPruning) -> Collection[str]:
+            maps = map_columns((*pruning.statistics, *index.needed))
+            return {*DATA_COLUMNS, *maps, *extra}
+
+        for spec_id, entries in _chunked(self._tables(manifests, columns)):
+            chunk = Chunk(entries, self.by_spec[spec_id], self.appended, self.pruned_by)
+            yield plan_chunk(chunk, index)
 
     def _tables(
-        self, manifests: Sequence[ManifestFile], columns: Sequence[str]
+        self,
+        manifests: Sequence[ManifestFile],
+        columns: Callable[[SpecPruning], Collection[str]],
     ) -> Iterator[tuple[ManifestFile, pa.Table]]:
-        types = {spec_id: pruning.partition_type for spec_id, pruning in self.by_spec.items()}
-        tables = entry_tables(self.io, manifests, types, columns)
-        return zip(manifests, tables, strict=True)
+        def read(manifest: ManifestFile) -> pa.Table:
+            pruning = self.by_spec[manifest.partition_spec_id]
+            kind = pruning.partition_type
+            return read_manifest(self.io, manifest, kind, columns=columns(pruning))
+
+        return zip(manifests, read_ahead(read, manifests), strict=True)
 
 
 def _chunked(
@@ -464,7 +461,6 @@ class Chunk:
 
     entries: pa.Table
     pruning: SpecPruning
-    row_filter: Bound
     appended: Appended | None = None
     pruned_by: VariantFilter | None = None
 
@@ -507,11 +503,11 @@ def plan_chunk(chunk: Chunk, index: DeleteIndex) -> PlannedChunk:
     tuples = tuples.take(from_numpy(first))
     in_partition = pruning.partitions(tuples)[tuple_of]
     in_partitions, their_tuples = _only(live, tuple_of, in_partition)
-    by_metrics = metrics_mask(chunk.row_filter, in_partitions)
+    residuals, way_of = pruning.residuals(tuples)
+    by_metrics = metrics_mask(in_partitions, pruning.statistics, residuals, way_of[their_tuples])
     if chunk.pruned_by is not None:
         by_metrics = by_metrics & _variant_bounds.variant_mask(chunk.pruned_by, in_partitions)
     matching, tuple_of = _only(in_partitions, their_tuples, by_metrics)
-    residuals, way_of = pruning.residuals(tuples)
     return PlannedChunk(
         files=matching.select(_PLAIN),
         spec_id=pruning.spec.spec_id,

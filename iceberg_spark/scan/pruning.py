@@ -7,7 +7,8 @@ Source: specification "Scan Planning"; Java's `ManifestEvaluator`, `Projections`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,25 +18,37 @@ from iceberg_spark.arrow.arrays import from_numpy
 from iceberg_spark.arrow.values import Side, bounds_array, from_array
 from iceberg_spark.expr.logic import leaves
 from iceberg_spark.expr.may_match import may_match
-from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Constant
+from iceberg_spark.expr.nodes import (
+    ALWAYS_TRUE,
+    Bound,
+    BoundReference,
+    Comparison,
+    Constant,
+    Op,
+)
 from iceberg_spark.expr.project import inclusive, residual_of, strict
 from iceberg_spark.expr.row_filter import row_filter
-from iceberg_spark.expr.stats import Kind, column, evaluate, needed, summary_counts
+from iceberg_spark.expr.stats import Kind, Statistic, column, evaluate, needed, summary_counts
 from iceberg_spark.scan.column_stats import stats_table
 from iceberg_spark.scan.delete_pairs import Mask, Rows
 from iceberg_spark.spec.manifest_file import FieldSummary, ManifestFile
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import IcebergType, StructType
+from iceberg_spark.spec.types import DateType, IcebergType, IntegerType, LongType, StructType
 
 
 @dataclass(frozen=True, slots=True)
 class SpecPruning:
-    """A filter as it applies to the manifests and partition tuples of one spec."""
+    """A filter as it applies to the manifests and partition tuples of one spec.
+
+    `statistics` are those of files that may decide more than the partition does: none for a filter
+    that partition tuples decide, as a range of whole days does in a table partitioned by day.
+    """
 
     spec: PartitionSpec
     partition_type: StructType
     inclusive: Bound
+    statistics: tuple[Statistic, ...]
     outcomes: tuple[Callable[[pa.Table], Any], ...]
     residual_of: Callable[[Sequence[Any]], Bound]
 
@@ -84,22 +97,42 @@ def spec_pruning(
 
     Without `residuals` all of the filter is left in each partition.
     """
+    projections = {
+        leaf: (strict(leaf, spec, schema), inclusive(leaf, spec, schema))
+        for leaf in dict.fromkeys(leaves(bound))
+    }
+    undecided = [
+        leaf
+        for leaf, (certain, possible) in projections.items()
+        if _inclusive_limit(certain) != _inclusive_limit(possible)
+    ]
+    possible = inclusive(bound, spec, schema)
     if not residuals:
-        return SpecPruning(spec, kind, inclusive(bound, spec, schema), (), lambda _: bound)
+        statistics = needed(bound) if undecided else ()
+        return SpecPruning(spec, kind, possible, statistics, (), lambda _: bound)
     column_of = _column_of(spec)
     outcomes = [
         row_filter(projected, column_of)
-        for leaf in dict.fromkeys(leaves(bound))
-        for projected in (strict(leaf, spec, schema), inclusive(leaf, spec, schema))
+        for projected in chain.from_iterable(projections.values())
         if not isinstance(projected, Constant)
     ]
+    statistics = tuple(dict.fromkeys(chain.from_iterable(map(needed, undecided))))
     return SpecPruning(
-        spec,
-        kind,
-        inclusive(bound, spec, schema),
-        tuple(outcomes),
-        residual_of(bound, spec, schema),
+        spec, kind, possible, statistics, tuple(outcomes), residual_of(bound, spec, schema)
     )
+
+
+def _inclusive_limit(bound: Bound) -> Bound:
+    """Return `day < 5` as `day <= 4`: the strict projection of a range has one, the other one."""
+    match bound:
+        case Comparison(op=Op.LT | Op.GT as op, term=BoundReference(field_type=kind), value=value):
+            if not isinstance(kind, IntegerType | LongType | DateType):
+                return bound
+            is_upper = op is Op.LT
+            limit = value - 1 if is_upper else value + 1
+            return replace(bound, op=Op.LE if is_upper else Op.GE, value=limit)
+        case _:
+            return bound
 
 
 def canonical_tuples(kind: StructType, tuples: Any) -> list[tuple[Any, ...]]:
@@ -151,12 +184,24 @@ def _summary_columns(
     }
 
 
-def metrics_mask(bound: Bound, entries: pa.Table) -> Mask:
+def metrics_mask(
+    entries: pa.Table,
+    statistics: Sequence[Statistic],
+    residuals: Sequence[Bound],
+    residual_of: Rows,
+) -> Mask:
     """Return which files may have matching rows, by bounds and counts (Java's inclusive metrics).
 
-    `entries` needs the map columns that `column_stats.map_columns(needed(bound))` names.
+    `residual_of` is the index of each file's residual. `entries` needs the map columns that
+    `column_stats.map_columns(statistics)` names.
     """
-    if bound == ALWAYS_TRUE or entries.num_rows == 0:
-        return np.full(entries.num_rows, True)
-    mask: Mask = evaluate(may_match(bound), stats_table(entries, needed(bound))).to_numpy()
+    mask = np.full(entries.num_rows, True)
+    if not statistics or not entries.num_rows:
+        return mask
+    table = stats_table(entries, statistics)
+    for index in np.unique(residual_of).tolist():
+        residual, members = residuals[index], residual_of == index
+        if residual != ALWAYS_TRUE:
+            files = table if members.all() else table.filter(from_numpy(members))
+            mask[members] = evaluate(may_match(residual), files).to_numpy()
     return mask

@@ -1,15 +1,19 @@
 """Planning, from the manifest list to tasks (specification: "Scan Planning")."""
 
 import pickle
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from iceberg_spark.errors import CorruptFileError, NoSuchFileError, UnsupportedError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.to_text import to_text
+from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.scan import planner
+from iceberg_spark.scan.column_stats import MAP_OF
 from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.partition import PartitionSpec
@@ -130,6 +134,45 @@ def test_what_the_partition_does_not_prove_is_left(tmp_path: Path) -> None:
     assert [to_text(task.residual) for task in found] == ["s = 'x'", "true"]
     assert found.record_count is None
     assert found.metrics.files_with_residual == 1
+
+
+@pytest.mark.parametrize(
+    ("row_filter", "partition_by", "are_needed"),
+    [
+        ("id >= 2 and id < 19", ["id"], False),
+        ("id > 3 and s is null or id = 9", ["id", "s"], False),
+        ("id = 10 and x > 1", ["id"], True),
+        ("id < 15", ["truncate(10, id)"], True),
+    ],
+)
+def test_statistics_are_decoded_only_for_what_partitions_leave_open(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    row_filter: str,
+    partition_by: list[str],
+    are_needed: bool,
+) -> None:
+    base = commit(
+        new_table(tmp_path, partition_by), [data("f", 1, [10, None][: len(partition_by)])]
+    )
+    decoded: set[str] = set()
+
+    def spy(*args: Any, columns: Collection[str]) -> Any:
+        decoded.update(columns)
+        return read_manifest(*args, columns=columns)
+
+    monkeypatch.setattr(planner, "read_manifest", spy)
+    assert paths(planned(base, row_filter)) == ["f"]
+    assert bool(decoded & set(MAP_OF.values())) == are_needed
+
+
+def test_a_range_within_a_partition_is_pruned_by_bounds(tmp_path: Path) -> None:
+    files = [
+        data(f"{low}", 1, [low - low % 10], **bounds(id=(low, low + 1))) for low in (4, 10, 18)
+    ]
+    base = commit(new_table(tmp_path, ["truncate(10, id)"]), files)
+    assert paths(planned(base, "id < 15")) == ["4", "10"]
+    assert paths(planned(base, "id < 10 or id = 18")) == ["4", "18"]
 
 
 def test_each_manifest_is_pruned_by_the_spec_it_was_written_with(tmp_path: Path) -> None:
