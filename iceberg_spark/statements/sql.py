@@ -28,6 +28,7 @@ from iceberg_spark.spark.sql.query import (
     plan_query,
 )
 from iceberg_spark.spark.sql.statements.read import read_statement
+from iceberg_spark.spark.sql.statements.script import read_script
 from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate
 from iceberg_spark.spark.sql.table_planner import (
     ChangedRows,
@@ -38,6 +39,7 @@ from iceberg_spark.spark.sql.variables import with_variables
 from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.shown import ShownText
 from iceberg_spark.statements.run import run_statement
+from iceberg_spark.statements.scripts import run_script
 from iceberg_spark.statements.session_state import build_immediate_text, into_variables
 
 
@@ -85,6 +87,9 @@ def _run(spark: SparkSession, query: str, args: Args, frames: Mapping[str, Any])
     query = with_variables(spark, query)
     text, named_frames = with_frames(spark, query, frames) if frames else (query, {})
     text, left = with_given_names(spark, text, args)
+    script = read_script(text, session_dialect(spark)) if mentions_ours(spark, text) else None
+    if script is not None:
+        return run_script(spark, script, text, args, frames, sql_with)
     try:
         text = with_functions(spark, text)
         statement = read_statement(text, session_dialect(spark))

@@ -46,7 +46,7 @@ WORKS: dict[str, list[tuple[Any, ...]]] = {
 REFUSED = {
     "SELECT 1; DELETE FROM st.d.h": (InvalidInputError, ParseException),
     "DELETE FROM st.d.h; SELECT 1": (InvalidInputError, ParseException),
-    "BEGIN DELETE FROM st.d.h; SELECT 1; END": InvalidInputError,
+    "BEGIN FOR r AS SELECT 1 DO DELETE FROM st.d.h; END FOR; END": InvalidInputError,
     "EXPLAIN DELETE FROM st.d.nowhere": NoSuchTableError,
     "EXPLAIN INSERT INTO st.d.nowhere VALUES (1, 'a')": NoSuchTableError,
     "OPTIMIZE st.d.h": AnalysisException,

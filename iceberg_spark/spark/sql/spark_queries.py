@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
@@ -56,6 +57,8 @@ from iceberg_spark.spec.view import ViewMetadata
 
 _SPARKS_OWN = "spark_catalog"
 _CHANGES = frozenset({"INSERT", "MERGE", "UPDATE", "DELETE"})
+_CHANGES_IN_SCRIPTS = _CHANGES | {"TRUNCATE", "ALTER", "CALL"}
+_DEFINED = frozenset({"TABLE", "EXTERNAL", "NAMESPACE", "SCHEMA", "DATABASE"})
 _FUNCTIONS = "SYSTEM"
 
 
@@ -85,9 +88,10 @@ def register_catalogs(spark: SparkSession, text: str = "") -> bool:
 def is_sparks_statement(spark: SparkSession, text: str) -> bool:
     """Return whether Spark's own parser and analyzer run a statement about Iceberg tables.
 
-    These are queries, scripts, and statements about temporary views, caches and functions. They
-    are not if they use what Spark's grammar or a classic session lacks: functions of a catalog
-    (`cat.system.bucket(...)`), locations in place of names, read options (`FROM t WITH (...)`).
+    These are queries, scripts that change no table, and statements about temporary views, caches
+    and functions. They are not if they use what Spark's grammar or a classic session
+    lacks: functions of a catalog (`cat.system.bucket(...)`), locations in place of names, read
+    options (`FROM t WITH (...)`).
     """
     try:
         tokens = script_tokens(text, session_dialect(spark))
@@ -111,13 +115,22 @@ def _is_run_by_spark(words: Sequence[str]) -> bool:
         case ["CACHE" | "UNCACHE", *_] | ["CLEAR", "CACHE"]:
             return True
         case ["BEGIN", *script]:
-            return not _CHANGES.intersection(script)
+            return not _script_changes(script)
         case ["CREATE", *rest]:
             return _is_temporary([word for word in rest if word not in ("OR", "REPLACE", "GLOBAL")])
         case ["DROP", "TEMPORARY", *_]:
             return True
         case _:
             return _is_query(words)
+
+
+def _script_changes(words: Sequence[str]) -> bool:
+    """Return whether a script may change tables, and not only views and variables."""
+    defines = any(
+        word in ("CREATE", "DROP", "REPLACE") and following in _DEFINED
+        for word, following in pairwise(words)
+    )
+    return defines or not _CHANGES_IN_SCRIPTS.isdisjoint(words)
 
 
 def _outer_words(tokens: Sequence[Token]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import ClassVar
 
 from sqlglot.errors import SqlglotError
@@ -21,12 +20,6 @@ _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
 _QUOTED = (TokenType.IDENTIFIER, *_TEXTS)
 _OPENS = re.compile(r"['\"`]|/\*")
-_CHANGES = {
-    "INSERT", "MERGE", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "TRUNCATE", "CALL", "WITH",
-}  # fmt: skip
-"""First words of statements that may change a table."""
-_BEFORE_STATEMENTS = {"BEGIN", ";", "THEN", "ELSE", "DO", "LOOP", "REPEAT"}
-"""Words of a script that a statement may follow."""
 _LONGEST_SHOWN, _TRIED = 60, 200
 
 
@@ -61,8 +54,6 @@ def tokens_of(text: str, dialect: Dialect = SPARK) -> list[Token]:
     tokens = script_tokens(text, dialect)
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
-            if _is_script(tokens):
-                raise _script_error(text, tokens)
             raise InvalidInputError(
                 f"{place_in(text, token.start)}: one statement a call, and ';' ends one"
             )
@@ -96,7 +87,7 @@ def split_statements(text: str, dialect: Dialect = SPARK) -> list[str]:
         tokens = script_tokens(text, dialect)
     except UnreadableTextError:
         return [text]
-    if _is_script(tokens):
+    if begins_script(tokens):
         return [text]
     statements, start, is_empty = [], 0, True
     for token in tokens:
@@ -109,28 +100,10 @@ def split_statements(text: str, dialect: Dialect = SPARK) -> list[str]:
     return [*statements, text[start:]]
 
 
-def _is_script(tokens: Sequence[Token]) -> bool:
+def begins_script(tokens: Sequence[Token]) -> bool:
+    """Return whether tokens are those of a script (BEGIN ... END), which is one statement."""
     words = [token.text.upper() for token in tokens[:3]]
     return words[:1] == ["BEGIN"] or words[1:] == [":", "BEGIN"]  # a script may have a label
-
-
-def _script_error(text: str, tokens: Sequence[Token]) -> InvalidInputError:
-    """Return the error for a script, which names its first statement that changes something."""
-    starts = [
-        token
-        for before, token in pairwise(tokens)
-        if before.text.upper() in _BEFORE_STATEMENTS and token.text.upper() in _CHANGES
-    ]
-    shown = "a statement on an Iceberg table"
-    if starts:
-        start = starts[0].start
-        ends = [token.start for token in tokens if token.token_type is TokenType.SEMICOLON]
-        end = next((end for end in ends if end > start), len(text))
-        shown = f"{place_in(text, start)}: {_shortened(text[start:end])}"
-    return InvalidInputError(
-        f"{shown} is in a script (BEGIN ... END), which changes no Iceberg table, and over Connect "
-        "reads none: run its statements one by one, with DECLARE VARIABLE for values between them"
-    )
 
 
 def _unclosed(text: str, grammar: type[Spark4]) -> str:
