@@ -136,15 +136,15 @@ class CatalogTransaction:
         """
         staged = [table.staged_part() for table in self._tables.values()]
         self._tables.clear()
-        handover = CommitState()
+        commit_state = CommitState()
         with ExitStack() as files:
             for staged_part in staged:
                 files.enter_context(
-                    CleanupOnFailure(staged_part.part.io, staged_part.files, handover)
+                    CleanupOnFailure(staged_part.part.io, staged_part.files, commit_state)
                 )
             changed = [staged_part.part for staged_part in staged if staged_part.part.actions]
             if changed:
-                commit_tables(self._catalog, changed, handover=handover)
+                commit_tables(self._catalog, changed, commit_state=commit_state)
             for staged_part in staged:
                 if staged_part.part.was_skipped:  # what was written for nothing
                     remove_written(staged_part.part.io, staged_part.files)

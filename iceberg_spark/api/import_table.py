@@ -157,10 +157,12 @@ class _Import:
 
         new = self.catalog.stage(self.identifier, creation)
         with (
-            CleanupOnFailure(new.io, ()) as handover,
-            DropOnFailure(self.catalog, self.identifier, new.ours, handover),
+            CleanupOnFailure(new.io, ()) as commit_state,
+            DropOnFailure(self.catalog, self.identifier, new.ours, commit_state),
         ):
-            return self._filled(new, io, session, keeps_source=keeps_source, handover=handover)
+            return self._filled(
+                new, io, session, keeps_source=keeps_source, commit_state=commit_state
+            )
 
     def _columns(self, source: HiveFolder, session: Any) -> SchemaInput:
         """Return the caller's schema, else Spark's, else that of the files."""
@@ -191,7 +193,13 @@ class _Import:
         return file_format.lower()
 
     def _filled(
-        self, new: NewTable, io: FileIO, session: Any, *, keeps_source: bool, handover: CommitState
+        self,
+        new: NewTable,
+        io: FileIO,
+        session: Any,
+        *,
+        keeps_source: bool,
+        commit_state: CommitState,
     ) -> Table:
         check_free(new.io, new.location, requested=True)
         if keeps_source:
@@ -203,7 +211,7 @@ class _Import:
         if imported.name_mapping is not None:
             actions.insert(0, set_name_mapping(imported.name_mapping))
         loaded = commit(
-            self.catalog, self.identifier, actions, None, creation=new, handover=handover
+            self.catalog, self.identifier, actions, None, creation=new, commit_state=commit_state
         )
         return Table(self.catalog, loaded)
 

@@ -531,7 +531,9 @@ class Maintenance:
             if not planned.removed:
                 self._take(loaded)
                 return DeleteRewrite()
-            return carry_out(self._catalog, loaded, planned, branch, spark, self._moved)
+            return rewrite_planned_deletes(
+                self._catalog, loaded, planned, branch, spark, self._moved
+            )
 
 
 _log = logging.getLogger(__name__)
@@ -552,7 +554,7 @@ def carry_out_each(
     done: list[DeleteRewrite] = []
     for index, plan in enumerate(plans):
         try:
-            done.append(carry_out(catalog, loaded, plan, branch, spark, take))
+            done.append(rewrite_planned_deletes(catalog, loaded, plan, branch, spark, take))
         except (ValidationException, CommitFailedException):
             if not done and index == len(plans) - 1:
                 raise
@@ -560,7 +562,7 @@ def carry_out_each(
     return DeleteRewrite.total([DeleteRewrite(), *done])
 
 
-def carry_out(
+def rewrite_planned_deletes(
     catalog: Catalog,
     loaded: LoadedTable,
     planned: DeletePlan,
@@ -572,7 +574,7 @@ def carry_out(
     io = loaded.io
     new = delete_runner(spark)(planned.work, planned.tasks, io)
     result = planned.result(new)  # nothing is left to do once it has landed
-    with CleanupOnFailure(io, [file.file_path for file in new.written]) as handover:
+    with CleanupOnFailure(io, [file.file_path for file in new.written]) as commit_state:
         action = planned.action(new, branch)
-        take(commit(catalog, loaded.identifier, action, loaded, handover=handover))
+        take(commit(catalog, loaded.identifier, action, loaded, commit_state=commit_state))
     return result

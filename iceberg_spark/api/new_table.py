@@ -54,11 +54,11 @@ def create(
 
     new = catalog.stage(identifier, creation)
     with (
-        CleanupOnFailure(new.io, ()) as handover,
-        DropOnFailure(catalog, identifier, new.ours, handover),
+        CleanupOnFailure(new.io, ()) as commit_state,
+        DropOnFailure(catalog, identifier, new.ours, commit_state),
     ):
         check_free(new.io, new.location, requested=True)
-        loaded = commit(catalog, identifier, (), None, creation=new, handover=handover)
+        loaded = commit(catalog, identifier, (), None, creation=new, commit_state=commit_state)
     return Table(catalog, loaded)
 
 

@@ -155,7 +155,7 @@ class RowVerbs:
             options = deferred.TargetOptions(branch, case_sensitive, time_zone)
             rewrites = allow_rewrite and predicate != ALWAYS_TRUE
             if rewrites:
-                change = changes.take_out(predicate, options, use_spark=is_frame(df))
+                change = changes.rewrite_without(predicate, options, use_spark=is_frame(df))
                 replaced = change.removed_data
                 added += change.added_data
             action = _overwrite(changes, added, replaced, predicate, options, summary, rewrites)

@@ -247,7 +247,9 @@ class StagedChanges:
             self.actions.append(row_change_action(verb, planned))
         return planned.change.counts
 
-    def take_out(self, predicate: Unbound, options: TargetOptions, *, use_spark: bool) -> RowChange:
+    def rewrite_without(
+        self, predicate: Unbound, options: TargetOptions, *, use_spark: bool
+    ) -> RowChange:
         """Rewrite the files that match a filter in part, without the matching rows."""
         change = overwritten(
             self.metadata(), self.io, predicate, options, self.context(), use_spark=use_spark
@@ -282,9 +284,13 @@ class StagedChanges:
         if not actions:
             return
         try:
-            with CleanupOnFailure(io, files) as handover:
+            with CleanupOnFailure(io, files) as commit_state:
                 loaded = commit(
-                    self.catalog, self.base.identifier, actions, self.base, handover=handover
+                    self.catalog,
+                    self.base.identifier,
+                    actions,
+                    self.base,
+                    commit_state=commit_state,
                 )
                 self.reset(loaded)
                 take(loaded)

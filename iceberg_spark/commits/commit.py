@@ -117,7 +117,7 @@ def commit(
     base: LoadedTable | None,
     *,
     creation: NewTable | None = None,
-    handover: CommitState | None = None,
+    commit_state: CommitState | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> LoadedTable:
     """Apply all actions in one commit and return the table after it.
@@ -132,7 +132,7 @@ def commit(
         base: the table that the caller planned on. None creates the table by `creation` and the
             actions, or changes it if the server has created it.
         creation: the updates that create a table.
-        handover: the state of a `CleanupOnFailure` around the call.
+        commit_state: the state of a `CleanupOnFailure` around the call.
         sleep: waits between attempts, in seconds.
 
     Raises:
@@ -149,21 +149,21 @@ def commit(
     part = TablePart(
         identifier, steps, base, _storage(catalog, identifier, creation, base), creation_updates
     )
-    return commit_tables(catalog, (part,), handover=handover, sleep=sleep)[0]
+    return commit_tables(catalog, (part,), commit_state=commit_state, sleep=sleep)[0]
 
 
 def commit_tables(
     catalog: Catalog,
     parts: Sequence[TablePart],
     *,
-    handover: CommitState | None = None,
+    commit_state: CommitState | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[LoadedTable]:
     """Change several tables in one commit, all or none, like `commit` for one table.
 
     Returns the tables after it, in order. Raises UnsupportedError if the catalog cannot do so.
     """
-    state = CommitState() if handover is None else handover
+    state = CommitState() if commit_state is None else commit_state
     attempt = _Attempt(catalog, tuple(parts), state)
     started = time.perf_counter()
     try:
@@ -185,14 +185,14 @@ def commit_tables(
 class _Attempt:
     """The state of a commit over its attempts: the bases and the last change that was sent."""
 
-    __slots__ = ("catalog", "handover", "parts", "tries")
+    __slots__ = ("catalog", "commit_state", "parts", "tries")
 
     def __init__(
-        self, catalog: Catalog, parts: tuple[TablePart, ...], handover: CommitState
+        self, catalog: Catalog, parts: tuple[TablePart, ...], commit_state: CommitState
     ) -> None:
         self.catalog = catalog
         self.parts = parts
-        self.handover = handover
+        self.commit_state = commit_state
         self.tries = 0
 
     def run(self, sleep: Callable[[float], None]) -> list[LoadedTable]:
@@ -228,7 +228,7 @@ class _Attempt:
         if not changed:
             return [part.base for part in self.parts if part.base is not None]
         changes = [part.change() for part in changed]
-        self.handover.may_have_landed = True
+        self.commit_state.may_have_landed = True
         try:
             committed = self._committed(changes)
         except CommitStateUnknownException:
@@ -237,7 +237,7 @@ class _Attempt:
                 raise
             return self._landed(outcome)
         except IcebergError:  # refused: the commit has not succeeded and will not
-            self.handover.may_have_landed = False
+            self.commit_state.may_have_landed = False
             raise
         self._landed(committed)
         for part, table in zip(changed, committed, strict=True):
@@ -253,7 +253,7 @@ class _Attempt:
         ]
 
     def _landed(self, tables: list[LoadedTable]) -> list[LoadedTable]:
-        self.handover.may_have_landed = self.handover.landed = True
+        self.commit_state.may_have_landed = self.commit_state.landed = True
         return tables
 
     def _newest(self) -> list[LoadedTable]:
@@ -322,17 +322,17 @@ class CleanupOnFailure:
 
     Returns the `CommitState` to pass to `commit`. Once the commit has begun, files are removed only
     after a refusal, and an interrupt is raised as CommitStateUnknownException. Blocks for several
-    tables of one commit share a `handover`.
+    tables of one commit share a `commit_state`.
     """
 
     __slots__ = ("_handover", "_io", "_paths")
 
     def __init__(
-        self, io: FileIO, paths: Iterable[str], handover: CommitState | None = None
+        self, io: FileIO, paths: Iterable[str], commit_state: CommitState | None = None
     ) -> None:
         self._io = io
         self._paths = tuple(paths)
-        self._handover = CommitState() if handover is None else handover
+        self._handover = CommitState() if commit_state is None else commit_state
 
     def __enter__(self) -> CommitState:
         return self._handover

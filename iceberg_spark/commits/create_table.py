@@ -82,24 +82,24 @@ def drop_unchanged(catalog: Catalog, identifier: str, created: MadeTable) -> Non
 class DropOnFailure:
     """Drop the table created for the `with` block if that fails, unless it may have committed.
 
-    Around a commit it belongs inside `CleanupOnFailure`, whose `handover` it takes: it reports an
-    interrupt after the commit in the same way.
+    Around a commit it belongs inside `CleanupOnFailure`, whose `commit_state` it takes: it reports
+    an interrupt after the commit in the same way.
     """
 
-    __slots__ = ("_catalog", "_created", "_handover", "_identifier")
+    __slots__ = ("_catalog", "_commit_state", "_created", "_identifier")
 
     def __init__(
         self,
         catalog: Catalog,
         identifier: str,
         created: MadeTable | None,
-        handover: CommitState | None = None,
+        commit_state: CommitState | None = None,
     ) -> None:
         """`created` is None if the table is not created yet, or by others."""
         self._catalog = catalog
         self._identifier = identifier
         self._created = created
-        self._handover = CommitState() if handover is None else handover
+        self._commit_state = CommitState() if commit_state is None else commit_state
 
     def __enter__(self) -> None:
         """Do nothing."""
@@ -110,7 +110,7 @@ class DropOnFailure:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._created is None or error is None or self._handover.may_have_landed:
+        if self._created is None or error is None or self._commit_state.may_have_landed:
             return
         if not isinstance(error, CommitStateUnknownException):
             drop_unchanged(self._catalog, self._identifier, self._created)

@@ -219,13 +219,17 @@ class Compaction:
             branch=self.request.branch,
         )
         conflict: ValidationException | None = None
-        with CleanupOnFailure(self.loaded.io, files_of(groups)) as handover:
+        with CleanupOnFailure(self.loaded.io, files_of(groups)) as commit_state:
             try:
                 self.loaded = commit(
-                    self.catalog, self.loaded.identifier, action, self.loaded, handover=handover
+                    self.catalog,
+                    self.loaded.identifier,
+                    action,
+                    self.loaded,
+                    commit_state=commit_state,
                 )
             except ValidationException as error:
-                if handover.may_have_landed:
+                if commit_state.may_have_landed:
                     raise
                 conflict = error
         if conflict is not None:

@@ -112,8 +112,8 @@ def expire_snapshots(
         deletion.kinds.update(would_go.column("kind").to_pylist())
         return before, _result(before.metadata, after, deletion, files=would_go)
     action = ExpireSnapshots(expiry)
-    with CleanupOnFailure(io, ()) as handover:
-        committed = commit(catalog, before.identifier, action, before, handover=handover)
+    with CleanupOnFailure(io, ()) as commit_state:
+        committed = commit(catalog, before.identifier, action, before, commit_state=commit_state)
         base = action.base or before.metadata
         if committed.metadata.snapshots.keys() == base.snapshots.keys():
             return committed, _result(base, committed.metadata, deletion)

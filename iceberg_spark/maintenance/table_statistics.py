@@ -81,10 +81,10 @@ def compute_table_stats(
     plan = plan_sketches(metadata, io, snapshot.snapshot_id, columns)
     sketches = united(run(plan.work, plan.tasks, io), len(plan.fields))
     path = metadata_location(metadata, f"{snapshot.snapshot_id}-{uuid.uuid4()}.stats")
-    with CleanupOnFailure(io, [path]) as handover:
+    with CleanupOnFailure(io, [path]) as commit_state:
         written = write_puffin(io, path, _blobs(plan, sketches, snapshot))
         action = SetSnapshotStatistics(_described(written, snapshot))
-        committed = commit(catalog, table.identifier, action, table, handover=handover)
+        committed = commit(catalog, table.identifier, action, table, commit_state=commit_state)
     counts = {name: _count(sketch) for name, sketch in zip(plan.names, sketches, strict=True)}
     return committed, TableStatistics(path, counts)
 
@@ -173,7 +173,7 @@ def compute_partition_stats(
     kind = _format(metadata)
     name = f"partition-stats-{snapshot.snapshot_id}-{uuid.uuid4()}.{kind.lower()}"
     path = metadata_location(metadata, name)
-    with CleanupOnFailure(io, [path]) as handover:
+    with CleanupOnFailure(io, [path]) as commit_state:
         size = _written(io, path, metadata, kind, schema, rows)
         entry = {
             "snapshot-id": snapshot.snapshot_id,
@@ -181,7 +181,7 @@ def compute_partition_stats(
             "file-size-in-bytes": size,
         }
         action = SetSnapshotStatistics(entry, by_partition=True)
-        committed = commit(catalog, table.identifier, action, table, handover=handover)
+        committed = commit(catalog, table.identifier, action, table, commit_state=commit_state)
     return committed, PartitionStatistics(path)
 
 

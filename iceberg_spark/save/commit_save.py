@@ -35,13 +35,15 @@ def commit_save(target: TablePlace, plan: SavePlan, files: Sequence[DataFile]) -
     base = after = None
     with (
         suppress(AlreadyCommittedException),
-        CleanupOnFailure(io, paths) as handover,
-        DropOnFailure(catalog, identifier, plan.created_table, handover),
+        CleanupOnFailure(io, paths) as commit_state,
+        DropOnFailure(catalog, identifier, plan.created_table, commit_state),
     ):
         base = None if plan.creation else _loaded(catalog, identifier, plan.uuid)
         actions = plan.actions(io, files)
         creation = NewTable(plan.creation, io) if plan.creation else None
-        after = commit(catalog, identifier, actions, base, creation=creation, handover=handover)
+        after = commit(
+            catalog, identifier, actions, base, creation=creation, commit_state=commit_state
+        )
     if after is not None:
         compact_after(catalog, base, after)
 
@@ -84,9 +86,9 @@ def commit_upsert(target: TablePlace, plan: UpsertPlan, files: UpsertedFiles) ->
     catalog, identifier = resolve(target.path, target.storage)
     io = plan.context.write.io
     base = after = None
-    with suppress(AlreadyCommittedException), CleanupOnFailure(io, files.paths) as handover:
+    with suppress(AlreadyCommittedException), CleanupOnFailure(io, files.paths) as commit_state:
         base = _loaded(catalog, identifier, plan.uuid)
-        after = commit(catalog, identifier, plan.actions(files), base, handover=handover)
+        after = commit(catalog, identifier, plan.actions(files), base, commit_state=commit_state)
     if after is not None:
         compact_after(catalog, base, after)
 

@@ -293,12 +293,12 @@ def _replace(
         engine=options.engine,
         distribution_mode=options.distribution_mode,
     )
-    with CleanupOnFailure(base.io, [file.file_path for file in files]) as handover:
+    with CleanupOnFailure(base.io, [file.file_path for file in files]) as commit_state:
         rows = OverwriteFiles(
             files, replaces_table=True, snapshot_properties=options.snapshot_properties
         )
         actions: list[Action] = [action, rows]
-        commit(catalog, target.identifier, actions, base, handover=handover)
+        commit(catalog, target.identifier, actions, base, commit_state=commit_state)
 
 
 def _session_options(spark: SparkSession, target: Target) -> WriteOptions:

@@ -34,7 +34,7 @@ SOME = ("create", "append")
 
 
 LAST = {
-    ("api/staged_changes.py", "land", "with CleanupOnFailure(io, files) as handover:"),
+    ("api/staged_changes.py", "land", "with CleanupOnFailure(io, files) as commit_state:"),
     ("maintenance/expire.py", "expire_snapshots", "with CleanupOnFailure(io, ()) as"),
     ("api/maintenance.py", "_rewrite_deletes", "with CleanupOnFailure(io, [file."),
     ("commits/commit.py", "__exit__", "if error is None or isinstance(error, Commit"),

@@ -29,7 +29,7 @@ from iceberg_spark.spark.deletes.apply_deletes import (
     key_name,
     load_deletes,
 )
-from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
+from iceberg_spark.spark.deletes.files_with_deletes import DeleteGroup, find_files_with_deletes
 from iceberg_spark.spark.deletes.per_file_values import ROW_INDEX, ROW_INDEX_FIELD, with_file_values
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from tests.limits import set_limits
@@ -68,18 +68,18 @@ def rows_of(part: range) -> pa.Table:
 def native(
     table: Table, spark: SparkSession, deleted: bool = False, *, values: bool = False
 ) -> tuple[list, list[DataFrame]]:
-    """The rows by the relations of the dirty files and by plain ones of the clean files.
+    """The rows by the relations of the files with deletes and by plain ones of the others.
 
     With `values` a relation has what differs from file to file as columns, else it is joined.
     """
     plan = table.scan(metadata_columns=("_deleted",) if deleted else ()).plan_files()
     counts = np.array([len(task.delete_files) for task in plan])
     chosen = np.arange(len(plan)) if values else np.flatnonzero(counts)
-    dirty = find_files_with_deletes(plan, chosen, has_file_values=values)
-    assert not dirty.refused
+    groups = find_files_with_deletes(plan, chosen, has_file_values=values)
+    assert not groups.refused
     names = table.schema().column_names
     shown = [*names, "_deleted"] if deleted else names
-    given = [live_frame(group, plan, table, spark, values) for group in dirty.groups]
+    given = [live_frame(group, plan, table, spark, values) for group in groups.groups]
     frames = [frame.select(*shown) for frame in given]
     rows = [tuple(row) for frame in frames for row in frame.collect()]
     clean = plan.files.column("file_path").filter(pa.array(counts == 0)).to_pylist()
@@ -92,7 +92,7 @@ def native(
 
 
 def live_frame(
-    group: DirtyFiles, plan: ScanPlan, table: Table, spark: SparkSession, values: bool
+    group: DeleteGroup, plan: ScanPlan, table: Table, spark: SparkSession, values: bool
 ) -> DataFrame:
     files = plan.files.take(pa.array(group.rows))
     loaded = load_deletes(group, plan, table.io, padded=not values)
@@ -111,7 +111,7 @@ def live_frame(
 
 
 def with_values(
-    relation: DataFrame, group: DirtyFiles, plan: ScanPlan, loaded: LoadedDeletes
+    relation: DataFrame, group: DeleteGroup, plan: ScanPlan, loaded: LoadedDeletes
 ) -> DataFrame:
     files = plan.files.take(pa.array(group.rows))
     return with_file_values(relation, {}, group.file_key, files, pa.table(dict(loaded.values)))

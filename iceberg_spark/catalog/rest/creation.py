@@ -28,7 +28,7 @@ from iceberg_spark.spec.sort import SortOrder
 from iceberg_spark.spec.sort_json import order_to_dict
 
 
-def prepared(tables: RestTables, identifier: str, creation: Creation) -> NewTable:
+def stage_table(tables: RestTables, identifier: str, creation: Creation) -> NewTable:
     """Let the server stage or create a table: it returns the location and storage.
 
     Raises NoSuchNamespaceError, TableAlreadyExistsError.

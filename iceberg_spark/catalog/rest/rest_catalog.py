@@ -17,7 +17,7 @@ from iceberg_spark.catalog.catalog import (
 from iceberg_spark.catalog.rest.answers import TABLE
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
 from iceberg_spark.catalog.rest.commit import Committed, TableCommit, commit_guards
-from iceberg_spark.catalog.rest.creation import prepared
+from iceberg_spark.catalog.rest.creation import stage_table
 from iceberg_spark.catalog.rest.credentials import is_of_storage
 from iceberg_spark.catalog.rest.known_tables import Tagged
 from iceberg_spark.catalog.rest.namespaces import RestNamespaces
@@ -117,7 +117,7 @@ class RestCatalog:
         A server that cannot stage creates it immediately. Raises NoSuchNamespaceError,
         TableAlreadyExistsError.
         """
-        return prepared(self._tables, identifier, creation)
+        return stage_table(self._tables, identifier, creation)
 
     def commit(
         self,

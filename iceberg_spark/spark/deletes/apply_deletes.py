@@ -32,7 +32,7 @@ from iceberg_spark.spark.deletes.equality_keys import (
     mean_key_bytes,
     spark_keys,
 )
-from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, KeyDeletes
+from iceberg_spark.spark.deletes.files_with_deletes import DeleteGroup, KeyDeletes
 from iceberg_spark.spark.deletes.key_tables import KeyTable, key_table
 from iceberg_spark.spark.deletes.limits import KEPT_LIST_BYTES, KEYS, POSITIONS
 from iceberg_spark.spark.deletes.per_file_values import ROW_INDEX, no_place
@@ -73,9 +73,9 @@ def apply_deletes(
     keep = any(field.field_id == DELETED.field_id for field in plan.context.read_schema.fields)
     frame = frame.withColumns(dict(columns)) if columns else frame
     rows = _Rows(frame, keep)
-    if loaded.dirty.has_positions:
+    if loaded.group.has_positions:
         rows = _without_positions(rows, loaded)
-    for number, deletes in enumerate(loaded.dirty.equality):
+    for number, deletes in enumerate(loaded.group.equality):
         rows = _without_keys(rows, deletes, number, plan, io)
     if not keep:
         return rows.frame
@@ -266,14 +266,14 @@ class LoadedDeletes:
     has those of each file, by FILE_NUMBER.
     """
 
-    dirty: DirtyFiles
+    group: DeleteGroup
     values: Mapping[str, Any]
     words: Words | None = None
     lists: Any = None
 
 
 def load_deletes(
-    dirty: DirtyFiles, plan: ScanPlan, io: FileIO, *, padded: bool = False
+    group: DeleteGroup, plan: ScanPlan, io: FileIO, *, padded: bool = False
 ) -> LoadedDeletes:
     """Read the positions of a group, and say what differs from file to file.
 
@@ -282,14 +282,14 @@ def load_deletes(
     StorageError naming a delete file.
     """
     values: dict[str, Any] = {}
-    files = plan.files.take(pa.array(dirty.rows))
-    if any(deletes.by_sequence for deletes in dirty.equality):
+    files = plan.files.take(pa.array(group.rows))
+    if any(deletes.by_sequence for deletes in group.equality):
         values[FILE_SEQUENCE] = files.column("data_sequence_number").combine_chunks()
-    if any(deletes.by_scope for deletes in dirty.equality):
-        values[FILE_SCOPE] = pa.array(dirty.scopes)
-    if not dirty.has_positions:
-        return LoadedDeletes(dirty, values)
-    counts, parts = _bits(files, dirty, plan, io)
+    if any(deletes.by_scope for deletes in group.equality):
+        values[FILE_SCOPE] = pa.array(group.scopes)
+    if not group.has_positions:
+        return LoadedDeletes(group, values)
+    counts, parts = _bits(files, group, plan, io)
     most = int(counts.max())
     if padded and most * len(counts) * 8 <= POSITIONS.few_bytes:
         parts = [np.pad(part, (0, most - len(part))) for part in parts]
@@ -298,18 +298,18 @@ def load_deletes(
     values[BITS] = pa.array(counts * 64)
     if joined.nbytes <= POSITIONS.few_bytes:
         values[FIRST_WORD] = pa.array(starts[:-1].astype(np.int32))
-        return LoadedDeletes(dirty, values, words=joined)
+        return LoadedDeletes(group, values, words=joined)
     values[FILE_NUMBER] = pa.array(np.arange(len(files), dtype=np.int32))
     lists = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(joined))
-    return LoadedDeletes(dirty, values, lists=lists)
+    return LoadedDeletes(group, values, lists=lists)
 
 
 def _bits(
-    files: pa.Table, dirty: DirtyFiles, plan: ScanPlan, io: FileIO
+    files: pa.Table, group: DeleteGroup, plan: ScanPlan, io: FileIO
 ) -> tuple[Words, list[Words]]:
     """Return the number of words of each file, and these; a file without deletes has none."""
     deleted = np.flatnonzero(pc.list_value_length(files.column("delete_rows")).to_numpy())
-    words = position_words(io, plan.tasks_at(dirty.rows[deleted]))
+    words = position_words(io, plan.tasks_at(group.rows[deleted]))
     parts = [np.empty(0, np.int64)] * len(files)
     for index, part in zip(deleted.tolist(), words, strict=True):
         parts[index] = part

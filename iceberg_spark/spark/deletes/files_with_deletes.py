@@ -63,7 +63,7 @@ class KeyDeletes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DirtyFiles:
+class DeleteGroup:
     """Data files that one relation reads, and what deletes their rows.
 
     `rows` are their places in `plan.files`; `scopes` has a number for each file's partition,
@@ -99,7 +99,7 @@ class DirtyFiles:
         by_key = [f"equality deletes by {sets} set{'s'[: sets - 1]} of keys"] if sets else []
         return " and ".join(["with " + deletes for deletes in (*by_position, *by_key)])
 
-    def part(self, members: Mask, file_key: FileKey | None = None) -> DirtyFiles:
+    def part(self, members: Mask, file_key: FileKey | None = None) -> DeleteGroup:
         """Return some of the files."""
         return replace(
             self,
@@ -110,10 +110,10 @@ class DirtyFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Dirty:
-    """Groups for the native engine, and for other dirty files why it can't read them."""
+class DeleteGroups:
+    """Groups for the native engine, and for other files with deletes why it can't read them."""
 
-    groups: tuple[DirtyFiles, ...]
+    groups: tuple[DeleteGroup, ...]
     refused: Mapping[int, str]
 
 
@@ -131,7 +131,9 @@ class _Pairs:
         return np.bincount(self.data[pairs], minlength=self.count) > 0
 
 
-def find_files_with_deletes(plan: ScanPlan, rows: Rows, *, has_file_values: bool = False) -> Dirty:
+def find_files_with_deletes(
+    plan: ScanPlan, rows: Rows, *, has_file_values: bool = False
+) -> DeleteGroups:
     """Group data files by the kinds of their deletes.
 
     Args:
@@ -152,12 +154,14 @@ def find_files_with_deletes(plan: ScanPlan, rows: Rows, *, has_file_values: bool
     has_keys = pairs.owners(pairs.equality)
     is_native = np.ones(len(rows), np.bool_)
     is_native[list(refused)] = False
-    groups: list[DirtyFiles] = []
+    groups: list[DeleteGroup] = []
     kinds = 2 * has_keys + (0 if has_file_values else has_positions)
     for kind in np.unique(kinds[is_native]):
         members = np.flatnonzero(is_native & (kinds == kind))
         groups += _groups(plan, rows, members, pairs, used, has_file_values)
-    return Dirty(tuple(groups), {int(rows[index]): reason for index, reason in refused.items()})
+    return DeleteGroups(
+        tuple(groups), {int(rows[index]): reason for index, reason in refused.items()}
+    )
 
 
 def _pairs(plan: ScanPlan, rows: Rows) -> _Pairs:
@@ -239,7 +243,7 @@ def _groups(
     pairs: _Pairs,
     used: Mapping[int, DeleteFile],
     has_file_values: bool,
-) -> Iterator[DirtyFiles]:
+) -> Iterator[DeleteGroup]:
     """Yield one group, or two where sizes have to tell files apart and some have the same."""
     inside = np.isin(pairs.data, members)
     by_key = inside & pairs.equality
@@ -248,7 +252,7 @@ def _groups(
     numbers = np.array([scope_of[row] for row in pairs.deletes[by_key].tolist()], np.int64)
     np.maximum.at(scopes, pairs.data[by_key], numbers)
     sequences = plan.files.column("data_sequence_number").to_numpy()[rows[members]]
-    group = DirtyFiles(
+    group = DeleteGroup(
         rows[members],
         scopes[members],
         "file_size",

@@ -14,7 +14,7 @@ class PositionLimits:
     vector_positions: int = 20
     """Positions of deletion vectors that count for one: a million take a few milliseconds."""
     bitmap_bytes: int = 64 * 1024 * 1024
-    """Bytes of bitmaps, a bit a row of a dirty file, that the driver makes and Spark broadcasts."""
+    """Bytes of bitmaps, a bit for each row, that the driver makes and Spark broadcasts."""
     readers: int = 4
     """Threads that read delete files; decoding releases the GIL, stores take their time."""
     few_files: int = 16

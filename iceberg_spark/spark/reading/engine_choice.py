@@ -22,7 +22,7 @@ from iceberg_spark.io.allowed_places import allowed_places
 from iceberg_spark.io.location import store_of
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
-from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
+from iceberg_spark.spark.deletes.files_with_deletes import DeleteGroup, find_files_with_deletes
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, column_plans
 from iceberg_spark.spark.reading.footer_columns import FindMisread
 from iceberg_spark.spark.reading.limits import NATIVE
@@ -58,7 +58,7 @@ class FileGroup:
     rows: Longs
     columns: ColumnPlan | None = None
     is_local: bool = True
-    deletes: DirtyFiles | None = None
+    deletes: DeleteGroup | None = None
 
     @property
     def engine(self) -> Engine:
@@ -119,15 +119,17 @@ def choose_engines(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
             left[rows] = False
     if isinstance(requested, str) or not left.any():
         return arrow
-    dirty = left & _dirty(plan)
-    if dirty.any() and reach.gives_file_values:
-        native, beyond = _native_dirty(
+    has_deletes = left & _have_deletes(plan)
+    if has_deletes.any() and reach.gives_file_values:
+        native, beyond = _native_with_deletes(
             plan, paths, np.flatnonzero(left), requested, reach, has_file_values=True
         )
         return [*native, *arrow, *beyond]
-    native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty), requested, reach)
-    if dirty.any():
-        with_deletes, refused = _native_dirty(plan, paths, np.flatnonzero(dirty), requested, reach)
+    native, beyond = _native(plan, paths, np.flatnonzero(left & ~has_deletes), requested, reach)
+    if has_deletes.any():
+        with_deletes, refused = _native_with_deletes(
+            plan, paths, np.flatnonzero(has_deletes), requested, reach
+        )
         native, beyond = [*native, *with_deletes], [*beyond, *refused]
     return [*native, *arrow, *beyond]
 
@@ -138,13 +140,13 @@ def _are_many_and_small(plan: ScanPlan) -> bool:
     return many or (len(plan) > NATIVE.several_files and size < NATIVE.tiny_file_bytes * len(plan))
 
 
-def _dirty(plan: ScanPlan) -> Mask:
+def _have_deletes(plan: ScanPlan) -> Mask:
     if not plan.metrics.files_with_deletes:
         return np.zeros(len(plan), np.bool_)
     return _mask(pc.greater(pc.list_value_length(plan.files.column("delete_rows")), 0))
 
 
-def _native_dirty(
+def _native_with_deletes(
     plan: ScanPlan,
     paths: _Paths,
     rows: Longs,
@@ -163,18 +165,18 @@ def _native_dirty(
         reasons[why].append(row)
     native: list[FileGroup] = []
     beyond: list[FileGroup] = []
-    for dirty in files_with_deletes.groups:
-        more = with_keys(requested, dirty.keys)
+    for group in files_with_deletes.groups:
+        more = with_keys(requested, group.keys)
         if isinstance(more, str):
-            reasons[more] += dirty.rows.tolist()
+            reasons[more] += group.rows.tolist()
             continue
-        parts, others = _native(plan, paths, dirty.rows, more, reach)
+        parts, others = _native(plan, paths, group.rows, more, reach)
         beyond += others
-        if not (dirty.has_positions or dirty.equality):
+        if not (group.has_positions or group.equality):
             native += parts
             continue
         for part in parts:
-            own = dirty.part(np.isin(dirty.rows, part.rows))
+            own = group.part(np.isin(group.rows, part.rows))
             native.append(
                 replace(part, rows=own.rows, deletes=own, reason=f"{part.reason}, {own.text}")
             )

@@ -81,7 +81,7 @@ def relation(
         loaded = load_deletes(group.deletes, plan, context.io, padded=not has_values)
     lineage = lineage_of(columns, files)
     values = {**lineage.by_file, **(loaded.values if loaded else {})}
-    needs_positions = (loaded is not None and loaded.dirty.has_positions) or asks_places(columns)
+    needs_positions = (loaded is not None and loaded.group.has_positions) or asks_places(columns)
     added = _keys(columns, group.deletes.keys if group.deletes else ())
     if has_values:
         relation_values = _RelationValues(

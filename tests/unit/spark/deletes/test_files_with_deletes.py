@@ -10,7 +10,7 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.deletes import files_with_deletes as module
 from iceberg_spark.spark.deletes.files_with_deletes import (
     EVERYWHERE,
-    Dirty,
+    DeleteGroups,
     find_files_with_deletes,
 )
 from tests.limits import set_limits
@@ -20,7 +20,7 @@ from tests.unit.scan.tables import commit, new_table, planned, with_spec
 ID, STRING, DOUBLE = 1, 2, 3
 
 
-def dirty(plan: ScanPlan) -> Dirty:
+def find_groups(plan: ScanPlan) -> DeleteGroups:
     return find_files_with_deletes(plan, np.flatnonzero([len(task.delete_files) for task in plan]))
 
 
@@ -35,7 +35,7 @@ def test_files_of_each_kind_of_delete_are_a_group_of_their_own(tmp_path: Path) -
     base = commit(base, [data(name, 3, **sizes[name]) for name in "cd"])
     deletes = [position(f"p{name}", 4, paths=(name, name)) for name in "bc"]
     plan = planned(commit(base, deletes))
-    groups = dirty(plan).groups
+    groups = find_groups(plan).groups
     assert [(g.has_positions, bool(g.equality), names(plan, g.rows)) for g in groups] == [
         (True, False, ["c"]),
         (False, True, ["a"]),
@@ -50,7 +50,7 @@ def test_only_files_that_share_a_size_are_told_by_path(tmp_path: Path) -> None:
     base = commit(new_table(tmp_path), files)
     deletes = [position(f"p{name}", 2, paths=(name, name)) for name in "abc"]
     plan = planned(commit(base, deletes))
-    found = {group.file_key: names(plan, group.rows) for group in dirty(plan).groups}
+    found = {group.file_key: names(plan, group.rows) for group in find_groups(plan).groups}
     assert found == {"file_size": ["c"], "file_path": ["a", "b"]}
 
 
@@ -59,10 +59,10 @@ def test_sequence_numbers_count_where_a_delete_is_not_younger_than_every_file(
 ) -> None:
     base = commit(new_table(tmp_path), [data("a", 1)])
     base = commit(base, [equality("e", [ID], 2)])
-    (group,) = dirty(planned(base)).groups
+    (group,) = find_groups(planned(base)).groups
     assert [d.by_sequence for d in group.equality] == [False] and not group.needs_file
     base = commit(commit(base, [data("b", 3)]), [equality("f", [ID], 4)])
-    (group,) = dirty(planned(base)).groups
+    (group,) = find_groups(planned(base)).groups
     assert [d.by_sequence for d in group.equality] == [True] and group.needs_file
 
 
@@ -74,7 +74,7 @@ def test_every_set_of_key_columns_is_one_set_of_deletes(tmp_path: Path) -> None:
         equality("g", [ID, STRING], 2),
         equality("h", [ID], 2),
     ]
-    (group,) = dirty(planned(commit(base, files))).groups
+    (group,) = find_groups(planned(commit(base, files))).groups
     found = [(len(d.keys), [file.file_path for file in d.files]) for d in group.equality]
     assert found == [(1, ["e", "h"]), (2, ["f", "g"])]
     assert [leaf.field_id for leaf in group.keys] == [ID, STRING]
@@ -84,11 +84,11 @@ def test_partitions_count_where_deletes_or_files_lie_in_several(tmp_path: Path) 
     base = new_table(tmp_path, ["id"])
     base = commit(base, [data("a", 1, [1]), data("b", 1, [2])])
     one = commit(base, [equality("e", [STRING], 2, [1])])
-    (group,) = dirty(planned(one)).groups
+    (group,) = find_groups(planned(one)).groups
     assert names(planned(one), group.rows) == ["a"]
     assert [d.by_scope for d in group.equality] == [False]
     two = commit(one, [equality("f", [STRING], 2, [2])])
-    (group,) = dirty(planned(two)).groups
+    (group,) = find_groups(planned(two)).groups
     assert [d.by_scope for d in group.equality] == [True]
     (deletes,) = group.equality
     assert sorted(deletes.scopes) == sorted(group.scopes.tolist()) == [0, 1]
@@ -100,7 +100,7 @@ def test_a_global_delete_is_apart_from_those_of_a_partition(tmp_path: Path) -> N
     base = commit(base, [data("a", 1, [1])], spec_id=1)
     base = commit(base, [equality("p", [STRING], 2, [1])], spec_id=1)
     plan = planned(commit(base, [equality("g", [STRING], 2)]))
-    (group,) = dirty(plan).groups
+    (group,) = find_groups(plan).groups
     found = {deletes.files[0].file_path: deletes.scopes for deletes in group.equality}
     assert found == {"p": (0,), "g": (EVERYWHERE,)}
     assert not any(deletes.by_scope for deletes in group.equality)
@@ -112,7 +112,7 @@ def test_float_keys_are_refused(tmp_path: Path) -> None:
     base = commit(base, [equality("e", [DOUBLE], 2)])
     base = commit(base, [equality("f", [ID], 4)])
     plan = planned(base)
-    found = dirty(plan)
+    found = find_groups(plan)
     assert found.refused == {0: "equality deletes by 'x': Spark takes 0.0 and -0.0 for equal"}
     assert [names(plan, group.rows) for group in found.groups] == [["b"]]
 
@@ -126,9 +126,9 @@ def test_what_the_driver_would_hold_is_bounded(
 ) -> None:
     base = commit(new_table(tmp_path), [data("a", 1), data("b", 1)])
     plan = planned(commit(base, [position("p", 2, paths=("a", "a"))]))
-    assert dirty(plan).refused == {}
+    assert find_groups(plan).refused == {}
     set_limits(monkeypatch, module, "POSITIONS", **{limit: 0})
-    assert dirty(plan).refused[0].startswith(reason)
+    assert find_groups(plan).refused[0].startswith(reason)
 
 
 @pytest.mark.parametrize(("counted", "may_be"), [({"id": 0}, False), ({"id": 2}, True), ({}, True)])
@@ -138,7 +138,7 @@ def test_keys_may_be_null_unless_statistics_say_not(
     base = commit(new_table(tmp_path), [data("a", 1)])
     known = counts("null_value_counts", **counted) if counted else {}
     plan = planned(commit(base, [equality("e", [ID], 2, **known)]))
-    (group,) = dirty(plan).groups
+    (group,) = find_groups(plan).groups
     assert group.equality[0].may_be_null == (may_be,)
 
 
@@ -149,6 +149,6 @@ def test_positions_of_vectors_count_less_than_those_of_delete_files(
     base = commit(new_table(tmp_path), [data("a"), data("b", record_count=500)])
     several = [vector("a", 2, record_count=10), vector("b", 2, record_count=190)]
     base = commit(base, several, operation="delete", format_version=3)
-    assert dirty(planned(base)).refused == {}
+    assert find_groups(planned(base)).refused == {}
     set_limits(monkeypatch, module, "POSITIONS", deletes=9)
-    assert dirty(planned(base)).refused.keys() == {0, 1}
+    assert find_groups(planned(base)).refused.keys() == {0, 1}

@@ -104,9 +104,9 @@ def test_an_interrupt_after_the_hand_over_leaves_the_state_unknown_and_every_fil
     action = AppendFiles([file(table, "a")])
     with (
         pytest.raises(CommitStateUnknownException, match="may have landed") as caught,
-        CleanupOnFailure(IO, [path]) as handover,
+        CleanupOnFailure(IO, [path]) as commit_state,
     ):
-        commit(catalog, table.identifier, action, table, handover=handover)
+        commit(catalog, table.identifier, action, table, commit_state=commit_state)
     assert isinstance(caught.value.__cause__, interrupt)
     assert IO.exists(path)
     assert len(metadata_names(table)) == 2
@@ -122,8 +122,8 @@ def test_an_interrupt_after_the_commit_removes_nothing_and_reports_success(
     action = AppendFiles([file(table, "a")])
 
     def append() -> None:
-        with CleanupOnFailure(IO, [path]) as handover:
-            commit(CATALOG, table.identifier, action, table, handover=handover)
+        with CleanupOnFailure(IO, [path]) as commit_state:
+            commit(CATALOG, table.identifier, action, table, commit_state=commit_state)
             raise interrupt
 
     with pytest.raises(CommitStateUnknownException, match="has landed"):
@@ -139,13 +139,13 @@ def test_an_interrupt_between_two_tries_comes_after_a_refusal_and_leaves_nothing
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), CleanupOnFailure(IO, [path]) as handover:
+    with pytest.raises(KeyboardInterrupt), CleanupOnFailure(IO, [path]) as commit_state:
         commit(
             Broken(before=CommitFailedException("lost")),
             table.identifier,
             AppendFiles([file(table, "a")]),
             table,
-            handover=handover,
+            commit_state=commit_state,
             sleep=interrupted,
         )
     assert not IO.exists(path)
@@ -165,13 +165,13 @@ def test_a_store_that_fails_after_the_swap_undoes_nothing(method: str, error: Ba
     path = written(table)
     ended: list[BaseException] = []
     try:
-        with CleanupOnFailure(IO, [path]) as handover:
+        with CleanupOnFailure(IO, [path]) as commit_state:
             commit(
                 breaking(method, error),
                 table.identifier,
                 AppendFiles([file(table, "a")]),
                 table,
-                handover=handover,
+                commit_state=commit_state,
             )
     except CommitStateUnknownException as unknown:
         ended.append(unknown)
