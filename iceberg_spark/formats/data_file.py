@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Protocol
 
 import pyarrow as pa
@@ -45,7 +47,9 @@ class ReadRequest:
     """The part of a file to read: `leaves` of `fields`, in a byte range, where `filter` may match.
 
     The filter only skips row groups: rows still have to be filtered. With `checks_texts` a text
-    that is not UTF-8 is a CorruptFileError; Avro's decoders always check this.
+    that is not UTF-8 is a CorruptFileError; Avro's decoders always check this. `windows` are the
+    ascending positions (first, end) of the rows that are needed, None for all; a reader may yield
+    others too.
     """
 
     fields: tuple[FileField, ...]
@@ -55,6 +59,14 @@ class ReadRequest:
     filter: Bound = ALWAYS_TRUE
     batch_rows: int = 131_072
     checks_texts: bool = True
+    windows: tuple[tuple[int, int], ...] | None = None
+
+    def needs(self, first: int, end: int) -> bool:
+        """Return whether some of the rows from one position to another are needed."""
+        if self.windows is None:
+            return True
+        following = bisect_right(self.windows, first, key=itemgetter(1))
+        return following < len(self.windows) and self.windows[following][0] < end
 
     def holds(self, offset: int) -> bool:
         """Return whether a row group, stripe or block that starts at `offset` is to be read."""

@@ -26,6 +26,10 @@ class ReadLimits:
     of the time that 64 KB or 32 MB take)."""
     avro_rows: int = 10_000
     """Avro records that are Python values at a time, some twenty times their bytes."""
+    others_bytes: int = 1024 * 1024
+    """Bytes of a file's other columns from which columns of a filter are read before them, ..."""
+    others_share: int = 8
+    """... and how often they have the bytes of those of the filter, which are then read twice."""
     bloom_values: int = 1_000
     """Values of a filter that are looked up in Bloom filters; of more, some are always found."""
 

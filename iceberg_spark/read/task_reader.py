@@ -38,6 +38,7 @@ from iceberg_spark.expr.row_filter import Mask as RowMask
 from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.formats.data_file import DataFileReader, FileBatch, ReadRequest, check_counts
 from iceberg_spark.formats.open_file import open_data_file
+from iceberg_spark.formats.parquet_reader import ParquetReader
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.lazy import LazyModule
 from iceberg_spark.read.position_deletes import deleted_positions
@@ -55,6 +56,7 @@ Array: TypeAlias = Any  # pyarrow ships no types
 
 _equality = LazyModule("iceberg_spark.read.equality_deletes")
 
+_GAP_ROWS = 1_000
 _COMPUTED = (reserved.POS_ID, reserved.DELETED_ID)
 
 
@@ -104,17 +106,13 @@ class _TaskPlan:
     request: ReadRequest
     output: pa.Schema
     evolve: Evolution
-    leaves: tuple[LeafColumn, ...]
-    evolve_leaves: Evolution
-    matches: RowMask | None
-    deletes: TaskDeletes
-    keep_deleted: bool
+    masks: _RowMasks
     has_computed: bool
     lineage: FileLineage
 
     def rows_of(self, batch: FileBatch) -> pa.RecordBatch:
         """Return the rows of the read schema that a batch of the file has."""
-        deleted, selected = self._masks(batch)
+        deleted, selected = self.masks.of(batch)
         rows, indices = batch.rows, None
         if selected is not None and not selected.all():
             indices = np.flatnonzero(selected)
@@ -123,33 +121,6 @@ class _TaskPlan:
         if not self.has_computed:
             return evolved
         return self._with_computed(evolved, batch.first_row, indices, deleted)
-
-    def _masks(self, batch: FileBatch) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return which rows are deleted and which are to be kept; None for none and for all."""
-        if self.matches is None and self.deletes.is_empty:
-            return None, None
-        columns = self._leaf_arrays(batch.rows)
-        selected = None
-        if self.matches is not None:
-            data = batch_of(
-                batch.rows.num_rows,
-                list(columns.values()),
-                pa.schema([pa.field(str(i), column.type) for i, column in columns.items()]),
-            )
-            selected = np.asarray(self.matches(data).to_numpy(zero_copy_only=False))
-        deleted = deleted_rows(self.deletes, batch.first_row, batch.rows.num_rows, columns)
-        if deleted is not None and not self.keep_deleted:
-            selected = ~deleted if selected is None else selected & ~deleted
-        return deleted, selected
-
-    def _leaf_arrays(self, rows: pa.RecordBatch) -> dict[int, pa.Array]:
-        if not self.leaves:
-            return {}
-        columns = self.evolve_leaves.apply(rows).columns
-        return {
-            leaf.field_id: leaf.of(column)
-            for leaf, column in zip(self.leaves, columns, strict=True)
-        }
 
     def _with_computed(
         self,
@@ -177,6 +148,55 @@ class _TaskPlan:
         return batch_of(rows, columns, self.output)
 
 
+@dataclass(frozen=True, slots=True)
+class _RowMasks:
+    """Decides which rows of a file are deleted and which match the filter."""
+
+    leaves: tuple[LeafColumn, ...]
+    evolve: Evolution
+    matches: RowMask | None
+    deletes: TaskDeletes
+    keep_deleted: bool
+
+    def of(self, batch: FileBatch) -> tuple[Mask | None, Mask | None]:
+        """Return which rows are deleted and which are to be kept; None for none and for all."""
+        if self.matches is None and self.deletes.is_empty:
+            return None, None
+        columns = self._leaf_arrays(batch.rows)
+        selected = None
+        if self.matches is not None:
+            data = batch_of(
+                batch.rows.num_rows,
+                list(columns.values()),
+                pa.schema([pa.field(str(i), column.type) for i, column in columns.items()]),
+            )
+            selected = np.asarray(self.matches(data).to_numpy(zero_copy_only=False))
+        deleted = deleted_rows(self.deletes, batch.first_row, batch.rows.num_rows, columns)
+        if deleted is not None and not self.keep_deleted:
+            selected = ~deleted if selected is None else selected & ~deleted
+        return deleted, selected
+
+    def _leaf_arrays(self, rows: pa.RecordBatch) -> dict[int, pa.Array]:
+        if not self.leaves:
+            return {}
+        columns = self.evolve.apply(rows).columns
+        return {
+            leaf.field_id: leaf.of(column)
+            for leaf, column in zip(self.leaves, columns, strict=True)
+        }
+
+    def windows(self, batches: Iterable[FileBatch]) -> Iterator[tuple[int, int]]:
+        """Yield the positions (first, end) of rows to keep; gaps are left out if they are long."""
+        for batch in batches:
+            selected = self.of(batch)[1]
+            rows = np.arange(batch.rows.num_rows) if selected is None else np.flatnonzero(selected)
+            if len(rows):
+                gaps = np.flatnonzero(np.diff(rows) > _GAP_ROWS)
+                first, last = rows[np.append(0, gaps + 1)], rows[np.append(gaps, len(rows) - 1)]
+                ends = last + batch.first_row + 1
+                yield from zip((first + batch.first_row).tolist(), ends.tolist(), strict=True)
+
+
 def _plan(
     context: ScanContext, task: FileScanTask, file: DataFileReader, deletes: TaskDeletes
 ) -> _TaskPlan:
@@ -194,18 +214,25 @@ def _plan(
         context.batch_rows,
         context.checks_texts,
     )
-    file_columns = file.output_fields(request)
     selected_ids = {field.field_id for field in context.read_schema.fields}
     residual = task.residual
+    matches = None if residual == ALWAYS_TRUE else row_filter(residual, _column_of(leaves))
+
+    def masks(request: ReadRequest) -> _RowMasks:
+        stored = file.output_fields(request)
+        evolve = evolution(stored, leaf_fields, constant_values, task.file_path)
+        return _RowMasks(leaves, evolve, matches, deletes, reserved.DELETED_ID in selected_ids)
+
+    if matches is not None:
+        finder = replace(request, leaves=needed_leaves(fields, leaf_fields, constant_values))
+        if isinstance(file, ParquetReader) and file.finds_rows_cheaply(finder, request):
+            windows = masks(finder).windows(file.batches(finder))
+            request = replace(request, windows=tuple(windows), filter=ALWAYS_TRUE)
     return _TaskPlan(
         request,
         to_arrow(context.read_schema),
-        evolution(file_columns, columns, constant_values, task.file_path),
-        leaves,
-        evolution(file_columns, leaf_fields, constant_values, task.file_path),
-        None if residual == ALWAYS_TRUE else row_filter(residual, _column_of(leaves)),
-        deletes,
-        reserved.DELETED_ID in selected_ids,
+        evolution(file.output_fields(request), columns, constant_values, task.file_path),
+        masks(request),
         not selected_ids.isdisjoint({*_COMPUTED, *reserved.LINEAGE_IDS}),
         FileLineage(task.first_row_id, task.data_sequence_number),
     )
