@@ -163,10 +163,11 @@ def _encode_values(array: Array, kind: AvroType, name: str) -> Piece:
             children = {child.name: array.field(index) for index, child in enumerate(kind.fields)}
             return encode_record(_within(children, array), kind.fields, len(array))
         case "array":
-            return _encode_lists(array, array.values, kind.fields[0].type, name)
+            return _encode_blocks(array, array.values, kind.fields[0].type, name)
         case "map":
             pairs = map_entries(array) if pa.types.is_map(array.type) else array.values
-            return _encode_lists(array, pairs, AvroType("record", fields=kind.fields), name)
+            pair = AvroType("record", fields=kind.fields)
+            return _encode_blocks(array, pairs, pair, name, sized=True)
         case "fixed" if kind.logical == "decimal":
             return _encode_decimals(array, kind.size)
         case "fixed":
@@ -225,8 +226,15 @@ def _joined(pieces: Sequence[Piece], rows: int) -> Piece:
     return Piece(data, lengths)
 
 
-def _encode_lists(array: Array, values: Array, item: AvroType, name: str) -> Piece:
-    """A list is one block: count and items, none for an empty list, then a zero."""
+def _encode_blocks(
+    array: Array, values: Array, item: AvroType, name: str, *, sized: bool = False
+) -> Piece:
+    """Encode a list or map as one block: count and items, none for an empty list, then a zero.
+
+    With `sized` the count is negative and the size of the items in bytes follows it, so that a
+    reader may skip them at once: most plans need none of the maps in manifests, which are most of
+    their bytes.
+    """
     # [[5], [], [6, 7]] has the offsets [0, 1, 1, 3] and the items 0a 0c 0e, a byte each: the rows'
     # items end at [1, 1, 3], and the rows are 02 0a 00 | 00 | 04 0c 0e 00.
     rows = len(array)
@@ -235,12 +243,19 @@ def _encode_lists(array: Array, values: Array, item: AvroType, name: str) -> Pie
     items = _encode(values.slice(first, last - first), item, name)
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(items.lengths)])
     bounds = ends[offsets - first] if rows else np.zeros(1, np.int64)
-    counts = np.diff(offsets) if rows else np.zeros(0, np.int64)
-    written = varints(counts[counts > 0])
-    lengths = np.zeros(rows, np.int64)
-    lengths[counts > 0] = written.lengths
+    counts, sizes = np.diff(offsets) if rows else np.zeros(0, np.int64), np.diff(bounds)
+    heads = [-counts, sizes] if sized else [counts]
     end = Piece(np.zeros(rows, np.uint8), np.ones(rows, np.int64))
-    return _joined([Piece(written.data, lengths), Piece(items.data, np.diff(bounds)), end], rows)
+    pieces = [*(_varints_where(counts > 0, head) for head in heads), Piece(items.data, sizes), end]
+    return _joined(pieces, rows)
+
+
+def _varints_where(there: npt.NDArray[np.bool_], numbers: Lengths) -> Piece:
+    """Encode the numbers of some rows; the others have no bytes."""
+    written = varints(numbers[there])
+    lengths = np.zeros(len(numbers), np.int64)
+    lengths[there] = written.lengths
+    return Piece(written.data, lengths)
 
 
 def _encode_texts(array: Array) -> Piece:
