@@ -23,8 +23,8 @@ from iceberg_spark.inspect.schemas import (
     align_partitions,
 )
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.map_values import map_values
 from iceberg_spark.manifest.reader import read_manifest
-from iceberg_spark.scan.column_stats import map_values
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.schema import Schema

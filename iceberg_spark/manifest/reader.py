@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -21,19 +22,22 @@ from iceberg_spark.arrow.arrays import (
 from iceberg_spark.arrow.schema import field_id
 from iceberg_spark.bounded_cache import BoundedCache, bytes_from_environment
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
-from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_files
+from iceberg_spark.formats.avro.columns import read_avro_files, read_avro_pieces
 from iceberg_spark.io.allowed_places import stored_at
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import Limits, limits_of
+from iceberg_spark.manifest.map_values import map_values
 from iceberg_spark.manifest.schemas import (
     DATA_FILE_ID,
     ENTRY_COLUMNS,
     PARTITION,
     PARTITION_ID,
     REQUIRED,
+    column_type,
     entry_schema,
     partition_arrow_type,
+    value_columns,
 )
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
@@ -58,7 +62,9 @@ def read_manifest(
 ) -> Table:
     """Return a manifest's entries as a table of `columns.ENTRY_COLUMNS`, deleted ones too.
 
-    `columns` selects columns (None: all); the others are not decoded. `partition_type` is
+    `columns` selects columns (None: all); the others are not decoded. Names of
+    `schemas.value_column` select the values of one column in a map, null in files without one, so
+    that a scan holds the bounds of few columns only. `partition_type` is
     `spec.partition_type.partition_type` of the manifest's spec: the children of `partition` are
     named by its field ids and have its types, also if the file was written before a promotion.
     Sequence numbers, snapshot ids and first row ids are inherited. Fields are matched by field
@@ -89,8 +95,9 @@ def read_manifest(
 
 def _checked(columns: Collection[str] | None) -> Collection[str]:
     selected = tuple(ENTRY_COLUMNS) if columns is None else columns
+    known = {*ENTRY_COLUMNS, *value_columns(selected)}
     for name in selected:
-        if name not in ENTRY_COLUMNS:
+        if name not in known:
             raise InvalidInputError(
                 f"Manifests have no column '{name}'; they have: {', '.join(ENTRY_COLUMNS)}"
             )
@@ -105,7 +112,9 @@ def _decoded(
     cache: BoundedCache,
 ) -> Mapping[str, Array]:
     """Return the file's columns before inheritance, decoding those that are not cached."""
-    ids = {name: ENTRY_COLUMNS[name].field_id for name in needed if name != PARTITION}
+    ids = {
+        name: ENTRY_COLUMNS[name.partition(".")[0]].field_id for name in needed if name != PARTITION
+    }
     if PARTITION in needed:
         ids |= {_child(field.field_id): field.field_id for field in partition_type.fields}
     path = manifest.manifest_path
@@ -121,24 +130,45 @@ def _decoded(
 
 
 def _decode(data: bytes, location: str, ids: Mapping[str, int], limits: Limits) -> dict[str, Array]:
-    table = read_avro_columns(
-        data,
-        location=location,
-        columns=frozenset(ids.values()),
-        inline=(DATA_FILE_ID, PARTITION_ID),
-        limits=limits,
-    )
+    pieces = [
+        _piece(table, location, ids)
+        for table in read_avro_pieces(
+            data,
+            location=location,
+            columns=frozenset(ids.values()),
+            inline=(DATA_FILE_ID, PARTITION_ID),
+            limits=limits,
+        )
+    ]
+    return {
+        name: None
+        if pieces[0][name] is None
+        else pa.concat_arrays([piece[name] for piece in pieces])
+        for name in ids
+    }
+
+
+def _piece(table: Table, location: str, ids: Mapping[str, int]) -> dict[str, Array]:
+    """Return the columns of some entries, None for those that the file lacks."""
     column_of = {field_id(field): index for index, field in enumerate(table.schema)}
-    columns: dict[str, Array] = {}
-    for name, number in ids.items():
-        if number in column_of:
-            columns[name] = _typed(concat(table.column(column_of[number])), name, location)
+    columns: dict[str, Array] = dict.fromkeys(ids)
+    values = value_columns(ids)
+    names_of: dict[str, dict[int, str]] = defaultdict(dict)
+    for name, (base, key) in values.items():
+        names_of[base][key] = name
+    for base, names in names_of.items():
+        index = column_of.get(ENTRY_COLUMNS[base].field_id)
+        if index is not None:
+            by_key = map_values(_typed(concat(table.column(index)), base, location), names)
+            columns |= {name: by_key[key] for key, name in names.items()}
+    for name in ids.keys() - values.keys():
+        index = column_of.get(ids[name])
+        if index is not None:
+            columns[name] = _typed(concat(table.column(index)), name, location)
         elif name in REQUIRED:
             raise CorruptFileError(
-                f"{location} is not a manifest: it lacks field {number} ({name})"
+                f"{location} is not a manifest: it lacks field {ids[name]} ({name})"
             )
-        else:
-            columns[name] = None
     return columns
 
 
@@ -177,7 +207,7 @@ def _column_or_default(held: Mapping[str, Array], name: str, rows: int) -> Array
         return array
     if name == "content":  # not in v1: all its files are data files
         return pa.repeat(pa.scalar(0, pa.int32()), rows)
-    return pa.nulls(rows, ENTRY_COLUMNS[name].type)
+    return pa.nulls(rows, column_type(name))
 
 
 def _inherit(arrays: dict[str, Array], manifest: ManifestFile) -> None:

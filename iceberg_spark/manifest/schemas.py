@@ -209,12 +209,43 @@ def partition_arrow_type(partition_type: StructType) -> DataType:
     )
 
 
+def value_column(name: str, field_id: int) -> str:
+    """Return the name of the column of an entry table with one column's values in a map."""
+    return f"{name}.{field_id}"
+
+
+def value_columns(columns: Collection[str]) -> dict[str, tuple[str, int]]:
+    """Return the map and the field id of each name that `value_column` returned."""
+    split = {name: name.partition(".") for name in columns if name not in ENTRY_COLUMNS}
+    return {
+        name: (base, int(field_id))
+        for name, (base, _, field_id) in split.items()
+        if field_id.isdecimal() and base in ENTRY_COLUMNS and _is_map(ENTRY_COLUMNS[base].type)
+    }
+
+
+def _is_map(kind: DataType) -> bool:
+    """Return whether a column of an entry table is a list of keys and values."""
+    return bool(pa.types.is_list(kind) and pa.types.is_struct(kind.value_type))
+
+
+def column_type(name: str) -> DataType:
+    """Return the type of a column of ENTRY_COLUMNS or of `value_columns`."""
+    base = name.partition(".")[0]
+    kind = ENTRY_COLUMNS[base].type
+    return kind if base == name else kind.value_type.field("value").type
+
+
 def entry_schema(partition_type: StructType, columns: Collection[str] | None = None) -> Any:
-    """Return the Arrow schema of an entry table, of some columns or (None) of all."""
+    """Return the Arrow schema of an entry table, of some columns or (None) of ENTRY_COLUMNS.
+
+    Columns of `value_columns` follow the others.
+    """
+    names = [name for name in ENTRY_COLUMNS if columns is None or name in columns]
+    names += sorted(value_columns(columns or ()))
     return pa.schema(
         [
-            (name, partition_arrow_type(partition_type) if name == PARTITION else column.type)
-            for name, column in ENTRY_COLUMNS.items()
-            if columns is None or name in columns
+            (name, partition_arrow_type(partition_type) if name == PARTITION else column_type(name))
+            for name in names
         ]
     )

@@ -1,19 +1,21 @@
-"""Statistics of files as typed columns, cut out of the manifest's maps without a loop over files.
+"""Statistics of files as typed columns.
 
 A statistics table has one row per file and the columns that `expr.stats` names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.arrow.values import Side, bounds_array
 from iceberg_spark.expr.stats import Kind, Statistic, column
+from iceberg_spark.manifest.map_values import map_values
+from iceberg_spark.manifest.schemas import value_column
 from iceberg_spark.spec.types import IcebergType
 
 MAP_OF: Mapping[Kind, str] = {
@@ -26,67 +28,19 @@ MAP_OF: Mapping[Kind, str] = {
 """The column of ENTRY_COLUMNS for each kind of statistic."""
 
 
-def map_values(maps: Any, keys: Iterable[int]) -> dict[int, Any]:
-    """Return, for each key, the values of a list<struct<key, value>> column; null where absent."""
-    if isinstance(maps, pa.ChunkedArray):
-        maps = maps.combine_chunks()
-    pairs = pc.list_flatten(maps)
-    found_keys = pc.struct_field(pairs, "key").to_numpy(zero_copy_only=False)
-    values = pc.struct_field(pairs, "value")
-    width = _common_width(found_keys, len(maps), maps.null_count)
-    if width:
-        indices = {int(key): index for index, key in enumerate(found_keys[:width])}
-        return {
-            key: _every(values, indices[key], width)
-            if key in indices
-            else pa.nulls(len(maps), values.type)
-            for key in keys
-        }
-    parents = pc.list_parent_indices(maps).to_numpy()
-    return {key: _scatter(values, parents, found_keys == key, len(maps)) for key in keys}
-
-
-def _common_width(keys: Any, rows: int, null_rows: int) -> int:
-    """Return how many keys each map has if all have the same ones in the same order, else 0.
-
-    Most writers give all files of a manifest the same columns.
-    """
-    width, rest = divmod(len(keys), rows) if rows else (0, 0)
-    if not width or rest or null_rows or len(set(keys[:width].tolist())) < width:
-        return 0
-    return width if bool(np.all(keys.reshape(rows, width) == keys[:width])) else 0
-
-
-def _every(values: Any, first: int, step: int) -> Any:
-    """Return each `step`-th value from `first` on."""
-    return values.take(pa.array(np.arange(first, len(values), step)))
-
-
-def _scatter(values: Any, parents: Any, hit: Any, rows: int) -> Any:
-    places = np.flatnonzero(hit)
-    owners = parents[places]
-    if len(places) == rows and bool(np.all(owners[1:] > owners[:-1])):
-        return values.take(pa.array(places))
-    source = np.zeros(rows, np.int64)
-    absent = np.ones(rows, np.bool_)
-    source[owners] = places
-    absent[owners] = False
-    return values.take(pa.array(source, mask=absent))
-
-
 def stats_table(entries: pa.Table, needed: Iterable[Statistic]) -> pa.Table:
     """Return the statistics table of manifest entries: bounds typed, unknown and NaN as null.
 
-    A map column that the entries lack is unknown. So are null and value counts that leave out
-    rows: Java's ORC writer does not count rows whose parent struct is null, although the column
-    is null there, so its null count of 0 proves nothing.
+    The entries have the columns of `statistic_columns`, or whole maps, as those of deletes, whose
+    keys are known from the entries only. A statistic without a column is unknown. So are null and
+    value counts that leave out rows: Java's ORC writer does not count rows whose parent struct is
+    null, although the column is null there, so its null count of 0 proves nothing.
     """
     statistics = sorted(set(needed), key=_order)
     by_map: dict[str, dict[int, Any]] = {}
     for name in {MAP_OF[kind] for kind, _, _ in statistics}:
         ids = {field_id for kind, field_id, _ in statistics if MAP_OF[kind] == name}
-        if name in entries.column_names:
-            by_map[name] = map_values(entries.column(name), ids)
+        by_map[name] = _values(entries, name, ids)
     columns, names = [], []
     complete = _complete(entries, by_map.get(MAP_OF[Kind.VALUE_COUNT], {}))
     for kind, field_id, field_type in statistics:
@@ -101,6 +55,17 @@ def stats_table(entries: pa.Table, needed: Iterable[Statistic]) -> pa.Table:
     for field_id in {field_id for _, field_id, _ in statistics}:
         table = _without_crossed_bounds(table, field_id)
     return table
+
+
+def _values(entries: pa.Table, name: str, field_ids: Collection[int]) -> dict[int, Any]:
+    if name in entries.column_names:
+        return map_values(entries.column(name), field_ids)
+    columns = {field_id: value_column(name, field_id) for field_id in field_ids}
+    return {
+        field_id: concat(entries.column(column))
+        for field_id, column in columns.items()
+        if column in entries.column_names
+    }
 
 
 def _without_crossed_bounds(table: pa.Table, field_id: int) -> pa.Table:
@@ -143,6 +108,6 @@ def _typed(raw: Any, kind: Kind, field_type: IcebergType, rows: int) -> Any:
     return pa.nulls(rows, pa.int64()) if raw is None else raw.cast(pa.int64())
 
 
-def map_columns(needed: Iterable[Statistic]) -> tuple[str, ...]:
-    """Return the map columns of a manifest that these statistics need."""
-    return tuple(sorted({MAP_OF[kind] for kind, _, _ in needed}))
+def statistic_columns(needed: Iterable[Statistic]) -> tuple[str, ...]:
+    """Return the columns of an entry table that these statistics come from."""
+    return tuple(sorted({value_column(MAP_OF[kind], field_id) for kind, field_id, _ in needed}))

@@ -23,7 +23,8 @@ from iceberg_spark.errors import CorruptFileError, ValidationException
 from iceberg_spark.expr.stats import Statistic
 from iceberg_spark.lazy import LazyModule
 from iceberg_spark.manifest.entries import is_vector, known_value
-from iceberg_spark.scan.column_stats import map_values, stats_table
+from iceberg_spark.manifest.map_values import map_values
+from iceberg_spark.scan.column_stats import stats_table
 from iceberg_spark.scan.delete_pairs import Mask, PairPruning, Pairs, Rows, pair_pruning
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.partition_codes import NOT_THERE, PartitionCodes, partition_codes
@@ -89,7 +90,7 @@ class DeleteIndex:
     def lookup(self, spec_id: int, entries: pa.Table) -> Any:
         """Return a list<int32> array: for each data file, the deletes that apply to it.
 
-        `entries` are data files of one spec (ENTRY_COLUMNS), with the map columns of `needed`.
+        `entries` are data files of one spec (ENTRY_COLUMNS), with the columns of `needed`.
         A deletion vector replaces all position deletes of its file. Raises ValidationException if a
         delete refers to a data file of another spec or partition, or a vector to a newer one.
         """

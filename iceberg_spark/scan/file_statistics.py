@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.expr.stats import Statistic
 from iceberg_spark.manifest.manifest_list import read_manifest_list
-from iceberg_spark.scan.column_stats import map_columns, stats_table
+from iceberg_spark.scan.column_stats import statistic_columns, stats_table
 from iceberg_spark.scan.entry_tables import entry_tables
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spec.data_file import ManifestEntryStatus
@@ -36,7 +36,7 @@ def file_statistics(
         return None
     tables = [
         stats_table(entries, statistics).append_column("file_path", entries.column("file_path"))
-        for entries in _entries(plan, paths, map_columns(statistics))
+        for entries in _entries(plan, paths, statistic_columns(statistics))
     ]
     if not tables:
         return None
@@ -45,7 +45,7 @@ def file_statistics(
     return None if rows.null_count else files.take(rows)
 
 
-def _entries(plan: ScanPlan, paths: pa.Array, maps: tuple[str, ...]) -> list[pa.Table]:
+def _entries(plan: ScanPlan, paths: pa.Array, columns: tuple[str, ...]) -> list[pa.Table]:
     """Return the live entries of some files of a plan's snapshot."""
     metadata, context = plan.metadata, plan.context
     if metadata is None or context.snapshot_id is None or context.start_snapshot_id is not None:
@@ -62,7 +62,7 @@ def _entries(plan: ScanPlan, paths: pa.Array, maps: tuple[str, ...]) -> list[pa.
         for spec_id, spec in context.specs.items()
     }
     tables = []
-    for entries in entry_tables(context.io, manifests, types, (*_COLUMNS, *maps)):
+    for entries in entry_tables(context.io, manifests, types, (*_COLUMNS, *columns)):
         live = pc.not_equal(entries.column("status"), ManifestEntryStatus.DELETED.value)
         selected = pc.is_in(entries.column("file_path"), paths)
         tables.append(entries.filter(pc.and_(live, selected)))

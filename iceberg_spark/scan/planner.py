@@ -27,7 +27,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.lazy import LazyFunction, LazyModule
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.manifest.reader import read_manifest
-from iceberg_spark.scan.column_stats import map_columns, stats_table
+from iceberg_spark.scan.column_stats import statistic_columns, stats_table
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.delete_index import DELETE_COLUMNS, DeleteIndex, delete_index
 from iceberg_spark.scan.delete_pairs import Mask, Rows
@@ -287,8 +287,8 @@ class _Planning:
             extra = (*extra, *_variant_bounds.variant_columns(self.pruned_by))
 
         def columns(pruning: SpecPruning) -> Collection[str]:
-            maps = map_columns((*pruning.statistics, *index.needed))
-            return {*DATA_COLUMNS, *maps, *extra}
+            statistics = statistic_columns((*pruning.statistics, *index.needed))
+            return {*DATA_COLUMNS, *statistics, *extra}
 
         for spec_id, entries in _chunked(self._tables(manifests, columns)):
             chunk = Chunk(entries, self.by_spec[spec_id], self.appended, self.pruned_by)

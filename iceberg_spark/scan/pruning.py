@@ -192,8 +192,8 @@ def metrics_mask(
 ) -> Mask:
     """Return which files may have matching rows, by bounds and counts (Java's inclusive metrics).
 
-    `residual_of` is the index of each file's residual. `entries` needs the map columns that
-    `column_stats.map_columns(statistics)` names.
+    `residual_of` is the index of each file's residual. `entries` needs the columns of
+    `column_stats.statistic_columns(statistics)`.
     """
     mask = np.full(entries.num_rows, True)
     if not statistics or not entries.num_rows:

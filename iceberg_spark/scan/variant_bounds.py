@@ -24,7 +24,8 @@ from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.nodes import And, Bound, BoundReference, Constant, Or
 from iceberg_spark.expr.stats import Kind, Statistic, column, evaluate, needed
 from iceberg_spark.expr.variant_filter import VariantField, VariantFilter
-from iceberg_spark.scan.column_stats import MAP_OF, map_columns, map_values, stats_table
+from iceberg_spark.manifest.schemas import value_column
+from iceberg_spark.scan.column_stats import MAP_OF, statistic_columns, stats_table
 from iceberg_spark.scan.delete_pairs import Mask
 from iceberg_spark.spec import types as t
 
@@ -41,9 +42,13 @@ _WHOLE_LIMITS = {t.IntegerType: 2**31, t.LongType: 2**63}
 
 
 def variant_columns(pruned_by: VariantFilter) -> tuple[str, ...]:
-    """Return the map columns of a manifest that a filter needs."""
-    bounds = (MAP_OF[Kind.LOWER], MAP_OF[Kind.UPPER])
-    return tuple(dict.fromkeys((*map_columns(_of_columns(pruned_by)), *bounds)))
+    """Return the columns of an entry table that a filter needs."""
+    bounds = [
+        value_column(MAP_OF[kind], field.column_id)
+        for field in pruned_by.fields.values()
+        for kind in (Kind.LOWER, Kind.UPPER)
+    ]
+    return tuple(dict.fromkeys((*statistic_columns(_of_columns(pruned_by)), *bounds)))
 
 
 def variant_mask(pruned_by: VariantFilter, entries: pa.Table) -> Mask:
@@ -81,8 +86,8 @@ class _Ranges:
     def of(entries: pa.Table, column_ids: set[int]) -> _Ranges:
         lower, upper = (
             {
-                column_id: values.to_pylist()
-                for column_id, values in map_values(entries[MAP_OF[kind]], column_ids).items()
+                column_id: entries.column(value_column(MAP_OF[kind], column_id)).to_pylist()
+                for column_id in column_ids
             }
             for kind in (Kind.LOWER, Kind.UPPER)
         )

@@ -66,10 +66,28 @@ def read_avro_columns(
     exceeds the limits, UnsupportedError for an unknown codec or a type that Iceberg's files
     don't have.
     """
+    pieces = read_avro_pieces(
+        data, location=location, columns=columns, inline=inline, limits=limits
+    )
+    return pa.concat_tables(pieces)
+
+
+def read_avro_pieces(
+    data: bytes,
+    *,
+    location: str,
+    columns: Collection[int] | None,
+    inline: Collection[int],
+    limits: Limits,
+) -> Iterator[Table]:
+    """Yield the records of `read_avro_columns` in pieces of some blocks, at least one.
+
+    A caller that keeps a part of each piece holds no more than that part and one piece.
+    """
     container = parse_container(data, location, limits)
     fields = _fields(container, tuple(inline))
     selected = [field for field in fields if columns is None or field.field_id in columns]
-    return container_columns(container, fields, selected)
+    yield from _container_pieces(container, fields, selected)
 
 
 def read_avro_files(
@@ -94,7 +112,7 @@ def read_avro_files(
             yield _joined(group, fields, selected)
         except refused:  # one by one, so that the error names the file
             for container in group:
-                yield container_columns(container, fields, selected)
+                yield pa.concat_tables(_container_pieces(container, fields, selected))
 
 
 def _same_encoding(container: AvroContainer) -> tuple[str, bool]:
@@ -116,16 +134,15 @@ def _parsed(schema: str, inline: tuple[int, ...], limits: Limits) -> tuple[AvroF
     return inline_records(parse_record(json.loads(schema), "a file", limits), inline)
 
 
-def container_columns(
+def _container_pieces(
     container: AvroContainer, fields: tuple[AvroField, ...], selected: list[AvroField]
-) -> Table:
-    """Return the selected ones of `fields` (all fields of a record) for a parsed file's blocks.
-
-    Raises as `read_avro_columns` does.
-    """
+) -> Iterator[Table]:
     with decoding(container.location):
-        batches = [*container_batches(container, fields, selected)]
-        return pa.Table.from_batches(batches, _schema(container, selected))
+        schema = _schema(container, selected)
+        for batch in container_batches(container, fields, selected):
+            yield pa.Table.from_batches([batch], schema)
+        if not container.blocks:
+            yield schema.empty_table()
 
 
 def container_batches(
@@ -135,7 +152,7 @@ def container_batches(
     *,
     bound_total: bool = True,
 ) -> Iterator[Any]:
-    """Yield the result of `container_columns` in batches of some blocks, as they are decoded.
+    """Yield the selected ones of `fields`, which are all of a record's, in batches of some blocks.
 
     `bound_total` limits the decompressed size of all blocks together, else of each block.
     """

@@ -21,7 +21,7 @@ from pyiceberg.types import StringType as TheirString
 from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError, InvalidInputError, NoSuchFileError
 from iceberg_spark.manifest.reader import read_manifest
-from iceberg_spark.manifest.schemas import ENTRY_COLUMNS, entry_schema
+from iceberg_spark.manifest.schemas import ENTRY_COLUMNS, entry_schema, value_column
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.types import StructType
@@ -63,6 +63,36 @@ def test_only_asked_columns_come_in_the_order_of_the_table(tmp_path: Path) -> No
     manifest = written(tmp_path, [entry()])
     table = read_manifest(IO, manifest, NOTHING, columns=["file_path", "snapshot_id"])
     assert table.column_names == ["snapshot_id", "file_path"]
+
+
+@pytest.mark.parametrize("row", [FULL, {}])
+def test_values_of_one_column_are_read_without_the_others_of_a_map(
+    tmp_path: Path, row: dict[str, Any]
+) -> None:
+    manifest = written(tmp_path, [entry(file=data_file(**row)), entry(file=data_file(**FULL))])
+    names = [
+        value_column(name, key) for name in ("lower_bounds", "value_counts") for key in (1, 99)
+    ]
+    cache = BoundedCache()
+    maps = read(manifest).to_pylist()
+    found = read_manifest(IO, manifest, NOTHING, columns=names, cache=cache)
+    assert found.column_names == sorted(names)
+    found.validate(full=True)
+    for entries, values in zip(maps, found.to_pylist(), strict=True):
+        for name, value in values.items():
+            base, _, key = name.partition(".")
+            pairs = {pair["key"]: pair["value"] for pair in entries[base] or ()}
+            assert value == pairs.get(int(key))
+    assert read_manifest(IO, manifest, NOTHING, columns=names, cache=cache).equals(found)
+
+
+@pytest.mark.parametrize(
+    "name", ["lower_bounds.x", "status.1", "partition.1000", "split_offsets.1"]
+)
+def test_values_that_no_map_has_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    manifest = written(tmp_path, [entry()])
+    with pytest.raises(InvalidInputError, match=f"no column '{name}'"):
+        read_manifest(IO, manifest, NOTHING, columns=[name])
 
 
 def test_an_unknown_column_is_refused_by_name(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.expr.stats import needed
-from iceberg_spark.scan.column_stats import map_values
+from iceberg_spark.manifest.map_values import map_values
 from iceberg_spark.scan.pruning import metrics_mask
 from tests.builders import field, schema, struct
 from tests.unit.scan.entries import data, table

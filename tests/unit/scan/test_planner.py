@@ -163,7 +163,8 @@ def test_statistics_are_decoded_only_for_what_partitions_leave_open(
 
     monkeypatch.setattr(planner, "read_manifest", spy)
     assert paths(planned(base, row_filter)) == ["f"]
-    assert bool(decoded & set(MAP_OF.values())) == are_needed
+    statistics = {name.partition(".")[0] for name in decoded} & set(MAP_OF.values())
+    assert bool(statistics) == are_needed
 
 
 def test_a_range_within_a_partition_is_pruned_by_bounds(tmp_path: Path) -> None:

@@ -42,16 +42,14 @@ def keeps(condition: str, lower: bytes | None, upper: bytes | None, ids: tuple[i
     predicates = variant_conjuncts(condition)
     wanted = variant_filter(SCHEMA, predicates, time_zone="UTC")
     assert wanted is not None
-    assert set(variant_columns(wanted)) >= {"lower_bounds", "upper_bounds"}
-    long = t.LongType()
-    maps = [
-        [{"key": 1, "value": to_bytes(long, number)}, {"key": 2, "value": of_v}]
-        for number, of_v in zip(ids, (lower, upper), strict=True)
-    ]
+    assert set(variant_columns(wanted)) >= {"lower_bounds.2", "upper_bounds.2"}
+    least, most = (to_bytes(t.LongType(), number) for number in ids)
     entries = pa.table(
         {
-            "lower_bounds": pa.array([maps[0]], PAIRS),
-            "upper_bounds": pa.array([maps[1]], PAIRS),
+            "lower_bounds.1": pa.array([least], pa.binary()),
+            "upper_bounds.1": pa.array([most], pa.binary()),
+            "lower_bounds.2": pa.array([lower], pa.binary()),
+            "upper_bounds.2": pa.array([upper], pa.binary()),
             "record_count": pa.array([10], pa.int64()),
         }
     )
@@ -283,14 +281,11 @@ def test_files_are_told_apart_and_those_without_bounds_stay() -> None:
     wanted = variant_filter(SCHEMA, [predicate])
     assert wanted is not None
     files = [bounds(WHOLE, 10, 20), bounds(WHOLE, 0, 9), None, bounds(WHOLE, 9, 9, "b")]
-    maps = [
-        [None if one is None else [{"key": 2, "value": one[end]}] for one in files]
-        for end in (0, 1)
-    ]
+    lower, upper = ([None if ends is None else ends[end] for ends in files] for end in (0, 1))
     entries = pa.table(
         {
-            "lower_bounds": pa.array(maps[0], PAIRS),
-            "upper_bounds": pa.array(maps[1], PAIRS),
+            "lower_bounds.2": pa.array(lower, pa.binary()),
+            "upper_bounds.2": pa.array(upper, pa.binary()),
             "record_count": pa.array([1] * 4, pa.int64()),
         }
     )
