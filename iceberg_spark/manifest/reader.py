@@ -95,9 +95,9 @@ def read_manifest(
 
 def _checked(columns: Collection[str] | None) -> Collection[str]:
     selected = tuple(ENTRY_COLUMNS) if columns is None else columns
-    known = {*ENTRY_COLUMNS, *value_columns(selected)}
+    allowed = {*ENTRY_COLUMNS, *value_columns(selected)}
     for name in selected:
-        if name not in known:
+        if name not in allowed:
             raise InvalidInputError(
                 f"Manifests have no column '{name}'; they have: {', '.join(ENTRY_COLUMNS)}"
             )
