@@ -276,4 +276,5 @@ def _statement(spark: SparkSession, name: Name, view: View) -> str:
     shown = [f"  {text(key)} = {text(value)}" for key, value in _properties(spark, view).items()]
     if shown:
         lines.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
-    return "\n".join([*lines, "AS", f"{view.sql_for()}", ""])
+    query = view.sql_for() or view.current_version().representations[0].sql
+    return "\n".join([*lines, "AS", query, ""])

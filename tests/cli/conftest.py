@@ -9,6 +9,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.cli.run import run
+from iceberg_spark.engines import spark_presence
 
 
 class Result(NamedTuple):
@@ -30,8 +31,9 @@ class Result(NamedTuple):
 
 
 @pytest.fixture
-def cli(capsys):
-    """Run a command as the shell would, in a pipe."""
+def cli(capsys, monkeypatch: pytest.MonkeyPatch):
+    """Run a command as the shell would, in a pipe and without a session of other tests."""
+    monkeypatch.setattr(spark_presence, "is_imported", lambda: False)
 
     def call(*arguments: object) -> Result:
         capsys.readouterr()

@@ -21,6 +21,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.spark.catalyst import spark_catalog
 from iceberg_spark.spark.catalyst.capabilities import capabilities
 from iceberg_spark.spark.sql import resolved_relations
+from iceberg_spark.spark.sql.inner_tables import with_inner_tables
 from tests.spark.settings import settings
 
 RULES = "extraOptimizations"
@@ -285,6 +286,38 @@ def test_a_merge_takes_rows_of_a_query_that_only_spark_reads(session: Any) -> No
            WHEN MATCHED THEN DELETE"""
     )
     assert rows(session, "SELECT count(*) FROM sc.d.t") == [(99,)]
+
+
+ONLY_SPARK = "SELECT any_value(id, false) OVER w FROM sc.d.few WINDOW w AS (ORDER BY id DESC)"
+"""A query that Spark's parser reads and this library's does not."""
+
+
+def test_rows_are_changed_by_queries_that_only_spark_reads(session: Any) -> None:
+    session.sql("CREATE TABLE sc.d.few AS SELECT id FROM range(3)")
+    session.sql("CREATE TABLE sc.d.changed AS SELECT id, 'a' AS v FROM range(5)")
+    session.sql(f"DELETE FROM sc.d.changed WHERE id IN ({ONLY_SPARK}) AND id > 1")
+    largest = "SELECT corr(DISTINCT id, id) + 2 FROM sc.d.few"
+    session.sql(f"UPDATE sc.d.changed AS c SET v = 'b' WHERE c.id = ({largest})")
+    session.sql(f"UPDATE sc.d.changed SET v = (SELECT ({largest})) WHERE id = 4")
+    rows_now = rows(session, "SELECT id, v FROM sc.d.changed ORDER BY id")
+    assert rows_now == [(0, "a"), (1, "a"), (3, "b"), (4, "3.0")]
+    with pytest.raises(AnalysisException) as caught:
+        session.sql(f"DELETE FROM sc.d.changed WHERE nothing IN ({ONLY_SPARK})")
+    assert caught.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+    inner = "SELECT any_value(1, false) OVER () FROM sc.d.few WHERE few.id = c.id"
+    with pytest.raises(InvalidInputError, match="can't be parsed"):  # it refers to the table around
+        session.sql(f"DELETE FROM sc.d.changed AS c WHERE EXISTS ({inner})")
+
+
+def test_a_query_that_only_spark_reads_has_one_version_in_a_statement(session: Any) -> None:
+    session.sql("CREATE TABLE sc.d.pinned AS SELECT id FROM range(3)")
+    condition = "id < (SELECT corr(DISTINCT id, id) + count(*) FROM sc.d.pinned)"
+    with with_inner_tables(session, [condition]) as (text,):
+        counts = [session.range(9).where(text).count()]
+        session.sql("INSERT INTO sc.d.pinned VALUES (7)")
+        counts.append(session.range(9).where(text).count())
+    assert counts == [4, 4]
+    assert session.range(9).where(condition).count() == 5
 
 
 def test_threads_query_at_the_same_time(session: Any) -> None:

@@ -123,6 +123,13 @@ def test_a_statement_creates_a_text_for_trino(spark: Any, views: Views) -> None:
         assert len(rows_of(spark, f"SELECT * FROM {name}")) >= 2  # without a warning
 
 
+def test_the_text_that_there_is_is_shown(spark: Any, views: Views) -> None:
+    view = create(spark, "SELECT id FROM t", properties=ANY_DIALECT)
+    name = put_trinos(views, view, 'SELECT "id" FROM t')
+    (shown,) = ice.sql(spark, f"SHOW CREATE TABLE {name}").collect()
+    assert shown[0].endswith('AS\nSELECT "id" FROM t\n')
+
+
 def test_a_view_has_no_text_for_trino_without_the_property(spark: Any, views: Views) -> None:
     name = f"{CATALOG}.db.plain"
     ice.sql(spark, f"CREATE VIEW {name} AS SELECT id FROM t")

@@ -6,9 +6,13 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import pairwise
 
-from pyspark.sql import SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from sqlglot.tokenizer_core import TokenType
 
+from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.catalyst.classic_queries import frame_of
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.session_dialect import session_dialect
@@ -20,6 +24,8 @@ from iceberg_spark.spark.sql.qualifiers import Name, edited
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.seen import Seen
+from iceberg_spark.spark.sql.statements.cursor import tokens_of
+from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 
 _BEFORE = "SELECT 1 WHERE "
 _SUBQUERIES = ("select", "from", "table")
@@ -78,23 +84,68 @@ def _replaced(
         edits = naming.own_names().edits
         statement = f"{_BEFORE}{text}"
         return edited(statement, len(_BEFORE), len(statement), sorted(edits))
-    query = plan_query(spark, f"{before}{text}", around=around, seen=seen)
+    try:
+        query = plan_query(spark, f"{before}{text}", around=around, seen=seen)
+    except UnreadableTextError:
+        simple = _with_simple_subqueries(seen, text, views) if before else text
+        if simple == text:
+            raise
+        return _replaced(seen, simple, views, before, around)
     pieces, position = [], len(before)
     for part in query.parts:
         if isinstance(part, SparksTable):
             continue
         reference = part.reference
-        view = f"iceberg_spark_{uuid.uuid4().hex}"
-        frame_of(part.rows(spark), spark).createOrReplaceTempView(view)
-        views.callback(spark.catalog.dropTempView, view)
         pieces += [
             query.between(position, reference.start),
-            view,
+            _view(frame_of(part.rows(spark), spark), views),
             query.between(reference.end, reference.alias_at),
             query.alias(reference),
         ]
         position = reference.alias_at
     return "".join([*pieces, query.between(position, len(query.text))])
+
+
+def _with_simple_subqueries(seen: Seen, text: str, views: ExitStack) -> str:
+    """Return an expression in which subqueries that only Spark's parser reads are temporary views.
+
+    Spark keeps their rows while the command runs: its analyzer would resolve the tables of a view
+    again at each use, at another version. Subqueries that refer to columns around them stay.
+    """
+    pieces, position = [], 0
+    for start, end in _subqueries(text, session_dialect(seen.spark)):
+        try:
+            rows = plan_query(seen.spark, text[start:end], seen=seen).frame(seen.spark)
+        except AnalysisException:
+            continue
+        view = _view(rows.localCheckpoint(eager=False), views)
+        pieces += [text[position:start], f"SELECT * FROM {view}"]  # noqa: S608
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
+def _subqueries(text: str, dialect: Dialect) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each subquery of an expression that is in no other one."""
+    tokens, depth, opened = tokens_of(text, dialect), 0, None
+    for token, following in pairwise(tokens):
+        begins = following.text.lower() in (*_SUBQUERIES, "with", "values")
+        if token.token_type is TokenType.L_PAREN:
+            if opened is None and begins:
+                opened = depth, int(following.start)
+            depth += 1
+        if following.token_type is TokenType.R_PAREN:
+            depth -= 1
+            if opened is not None and opened[0] == depth:
+                yield opened[1], int(following.start)
+                opened = None
+
+
+def _view(rows: DataFrame, views: ExitStack) -> str:
+    """Return the name of a temporary view of rows, which is dropped with `views`."""
+    name = f"iceberg_spark_{uuid.uuid4().hex}"
+    rows.createOrReplaceTempView(name)
+    views.callback(rows.sparkSession.catalog.dropTempView, name)
+    return name
 
 
 def _has_subquery(text: str) -> bool:
@@ -108,7 +159,12 @@ def _naming(spark: SparkSession, text: str, around: Around) -> Naming | None:
     dialect, fold = session_dialect(spark), folding(is_case_sensitive(spark))
     if not around.concerns(text, dialect, fold):
         return None
-    parsed = ParsedQuery.of(f"{_BEFORE}{text}", dialect)
+    try:
+        parsed = ParsedQuery.of(f"{_BEFORE}{text}", dialect)
+    except UnreadableTextError:
+        if _has_subquery(text):
+            return None  # its subqueries may be for Spark's parser
+        raise
     relation_of = partial(named_relation, spark, fold=fold)
     inside = [relation_of(reference) for reference in parsed.references]
     relations = (*inside, *around.relations)
