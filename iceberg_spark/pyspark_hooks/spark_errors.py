@@ -45,6 +45,7 @@ from iceberg_spark.errors import (
     ViewAlreadyExistsError,
 )
 from iceberg_spark.spark.session.error_conditions import condition_of
+from iceberg_spark.spark.session.server_trace import without_server_trace
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -96,8 +97,8 @@ _CLAUSE = re.compile(r" of clause \d+(?=`)")
 def raising_spark_errors(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Return a function whose errors are PySpark's, too; their tracebacks start here.
 
-    Spark's errors about the statement have no frames of PySpark's and of this library either: they
-    are longer than the message, and the message has the position.
+    Spark's errors have no frames of PySpark's and of this library either: they are longer than the
+    message, and the message has the position. Over Connect the frames of the server are left out.
     """
 
     @wraps(function)
@@ -109,9 +110,9 @@ def raising_spark_errors(function: Callable[Parameters, Result]) -> Callable[Par
                 raise
             cause = None if isinstance(error.__cause__, AnalysisException) else error.__cause__
             raise spark_error(error) from cause
-        except AnalysisException as error:
+        except PySparkException as error:
             if error.getCondition() != _COLUMN_TYPE:
-                raise error.with_traceback(None)  # noqa: B904 - the same error
+                raise without_server_trace(error).with_traceback(None)  # noqa: B904 - the same
             line = str(error).partition("\n")[0]  # over Connect frames of the server follow
             raise spark_error(IncompatibleTypeError(_store_text(line))) from None
 

@@ -1,12 +1,18 @@
 """What an enabled session raises is this library's error and PySpark's, with Spark's condition."""
 
 import pickle
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException, SparkRuntimeException
+from pyspark.errors import (
+    AnalysisException,
+    ParseException,
+    PySparkException,
+    SparkRuntimeException,
+)
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
@@ -136,6 +142,40 @@ def test_a_traceback_starts_at_the_hook(enabled: SparkSession, text: str) -> Non
         enabled.sql(text)
     assert len(caught.traceback) <= 4
     assert caught.value.__cause__ is None
+
+
+TYPOS = {
+    "a column": "SELECT nothing FROM e.d.t",
+    "a word": "SELEC * FROM e.d.t",
+    "a table": "SELECT * FROM e.d.nothing",
+    "a value": "INSERT INTO e.d.t SELECT CAST('x' AS int), 'a'",
+    "a condition": "DELETE FROM e.d.t WHERE nothing = 1",
+}
+
+
+@pytest.mark.parametrize("typo", TYPOS)
+def test_a_typo_prints_few_lines(enabled: SparkSession, typo: str) -> None:
+    assert printed_lines(enabled, TYPOS[typo]) <= 25
+
+
+@pytest.mark.parametrize("typo", TYPOS)
+def test_a_typo_prints_few_lines_over_connect(
+    enabled: SparkSession, connect_spark: Any, typo: str
+) -> None:
+    for key in ("type", "uri", "warehouse"):
+        name = f"spark.sql.catalog.e.{key}"
+        connect_spark.conf.set(name, enabled.conf.get(name))
+    ice.enable(connect_spark)
+    try:
+        assert printed_lines(connect_spark, TYPOS[typo]) <= 25
+    finally:
+        ice.disable(connect_spark)
+
+
+def printed_lines(session: Any, text: str) -> int:
+    with pytest.raises(PySparkException) as caught:
+        session.sql(text)
+    return len("".join(traceback.format_exception(caught.value)).splitlines())
 
 
 def test_an_error_while_a_statement_runs_is_sparks_too() -> None:
