@@ -14,11 +14,14 @@ class ExpiringLimits:
     deleted_at_once: int = 10_000
     """Files deleted at a time."""
     manifests_at_once: int = 64
-    """Manifests or lists held and decoded together: at most 8 MB each, as Java writes them."""
+    """Manifests or lists held and decoded together: many small ones take a third of the time."""
+    manifest_bytes_at_once: int = 32 * 1024 * 1024
+    """Bytes of manifests held and decoded together, or one manifest."""
     paths_at_once: int = 1_000_000
     """Paths compared at a time."""
-    spark_from_files: int = 2_000_000
-    """An active session is used from this number of files on: their paths take about 400 MB."""
+    spark_from_files: int = 500_000
+    """An active session is used from this number of files on: their paths, the keys of these and
+    the sets that are compared take about 700 MB."""
     task_manifests: int = 32
     """Manifests that one Spark task reads."""
     rows_at_once: int = 50_000

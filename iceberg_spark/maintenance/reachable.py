@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import chain
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.arrow.arrays import concat, from_numpy, to_numpy
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.owned import POINTERS, OwnedFolders
 from iceberg_spark.errors import NoSuchFileError
@@ -87,9 +89,9 @@ def unreachable_files(io: FileIO, manifests: Manifests) -> Table:
     manifests' live files (about 200 bytes each), and a million paths of kept ones at a time.
     """
     places = Places()
-    files = _distinct_files((manifests.others, *live_files(io, manifests.unreachable)))
-    candidates = with_keys(files, places)
-    candidates = _first_of_each(candidates, KEY, candidates.schema)
+    tables = chain([manifests.others], live_files(io, manifests.unreachable))
+    candidates = pa.concat_tables([with_keys(table.cast(FILES), places) for table in tables])
+    candidates = _first_of_each(candidates, KEY)
     for batch in _portions(live_files(io, manifests.remaining) if candidates.num_rows else ()):
         stay = pc.invert(pc.is_in(candidates.column(KEY), value_set=used_keys(batch, places)))
         candidates = candidates.filter(stay)
@@ -106,9 +108,17 @@ def with_keys(files: Table, places: Places) -> Table:
 
 def live_files(io: FileIO, manifests: Table) -> Iterator[Table]:
     """Yield the live files of manifests as tables of FILES, several manifests at a time."""
-    for portion in manifests.to_batches(max_chunksize=EXPIRING.manifests_at_once):
-        rows = portion.to_pylist()  # one row a manifest
-        paths = [row["manifest_path"] for row in rows if _may_have_live_files(row)]
+    paths: list[str] = []
+    size = 0
+    for row in manifests.to_pylist():  # one row a manifest
+        if not _may_have_live_files(row):
+            continue
+        paths.append(row["manifest_path"])
+        size += row["manifest_length"]
+        if len(paths) >= EXPIRING.manifests_at_once or size >= EXPIRING.manifest_bytes_at_once:
+            yield from decoded(_contents(io, paths))
+            paths, size = [], 0
+    if paths:
         yield from decoded(_contents(io, paths))
 
 
@@ -171,18 +181,18 @@ def _distinct(tables: Iterable[Table]) -> Table:
     every = pa.concat_tables(
         [MANIFESTS.empty_table(), *(table.cast(MANIFESTS) for table in tables)]
     )
-    return _first_of_each(every, "manifest_path", MANIFESTS)
+    return _first_of_each(every, "manifest_path")
 
 
-def _distinct_files(tables: Iterable[Table]) -> Table:
-    every = pa.concat_tables([FILES.empty_table(), *(table.cast(FILES) for table in tables)])
-    return _first_of_each(every, "file_path", FILES)
-
-
-def _first_of_each(table: Table, key: str, schema: Any) -> Table:
-    others = [name for name in schema.names if name != key]
-    grouped = table.group_by(key, use_threads=False).aggregate([(name, "first") for name in others])
-    return grouped.rename_columns({f"{name}_first": name for name in others}).select(schema.names)
+def _first_of_each(table: Table, key: str) -> Table:
+    """Return the first row of each value of a text column, in order."""
+    encoded = table.column(key).dictionary_encode().combine_chunks()
+    count = len(encoded.dictionary)
+    if count == table.num_rows:  # mostly: a manifest lists each file once
+        return table
+    first = np.empty(count, np.int64)
+    first[to_numpy(encoded.indices)[::-1]] = np.arange(table.num_rows)[::-1]
+    return table.take(from_numpy(first))
 
 
 def _portions(tables: Iterable[Table]) -> Iterator[Any]:
