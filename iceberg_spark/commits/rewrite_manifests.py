@@ -214,7 +214,11 @@ def _sorted(entries: Table, keys: Sequence[int]) -> Table:
     order = pc.sort_indices(
         pa.table(columns, names), sort_keys=[(name, "ascending") for name in names]
     )
-    return entries.take(order)
+    columns, schema = [], entries.schema
+    while entries.num_columns:  # one by one: both tables whole would take twice the memory
+        columns.append(entries.column(0).take(order))
+        entries = entries.remove_column(0)
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _sortable(values: Any) -> Any:
