@@ -70,7 +70,8 @@ SPEC = PartitionSpec(
 class Shape:
     """How large the table is; delete files are a share of the data files (0.0 to 1.0).
 
-    With `deletion_vectors` each data file has one, and the table is of format version 3.
+    With `deletion_vectors` each data file has one, and the table is of format version 3. With
+    `scattered` each manifest has files of all days, so that a filter of a day skips none.
     """
 
     files: int
@@ -79,6 +80,7 @@ class Shape:
     position_deletes: float = 0.0
     equality_deletes: float = 0.0
     deletion_vectors: bool = False
+    scattered: bool = False
 
     @property
     def format_version(self) -> int:
@@ -284,6 +286,8 @@ def _common(
 
 
 def _partition(numbers: Any, shape: Shape) -> tuple[Any, Any]:
+    if shape.scattered:
+        return numbers % shape.days, numbers % BUCKETS
     return numbers * shape.days // max(shape.files, 1), numbers % BUCKETS
 
 

@@ -28,26 +28,49 @@ print(json.dumps(facts))
 """
 
 
-def measure_planning(spark: SparkSession, location: Path, rounds: int) -> dict[str, Measured]:
-    """Plan a table cold and again, and by Java; every file matches."""
+FILTERS = {
+    "a day": (("greaterThanOrEqual", "ts", "2020-03-01"), ("lessThan", "ts", "2020-03-02")),
+    "a point": (("equal", "id", 1_234_567),),
+}
+"""Filters as calls of Java's `Expressions`; dates are midnights in UTC."""
+_OPERATORS = {"greaterThanOrEqual": ">=", "lessThan": "<", "equal": "="}
+_MIDNIGHT = "T00:00:00+00:00"
+
+
+def measure_planning(
+    spark: SparkSession, location: Path, rounds: int, selected: str = ""
+) -> dict[str, Measured]:
+    """Plan a table cold and again, and by Java; `selected` names one of FILTERS."""
+    calls = FILTERS.get(selected, ())
     jvm: Any = spark._jvm
     configuration = spark._jsparkSession.sessionState().newHadoopConf()
     sized = jvm.org.apache.iceberg.relocated.com.google.common.collect.Iterables.size
+    row_filter = " AND ".join(
+        f"{name} {_OPERATORS[call]} {_text(value)!r}" for call, name, value in calls
+    )
 
     def java() -> None:
         table = jvm.org.apache.iceberg.hadoop.HadoopTables(configuration).load(str(location))
-        sized(table.newScan().planFiles())
+        scan = table.newScan()
+        for call, name, value in calls:
+            expressions = jvm.org.apache.iceberg.expressions.Expressions
+            scan = scan.filter(getattr(expressions, call)(name, _text(value)))
+        sized(scan.planFiles())
 
     def cold() -> None:
         MANIFEST_CACHE.clear()
-        len(ice.load_table(str(location)).scan().plan_files())
+        len(ice.load_table(str(location)).scan(row_filter or None).plan_files())
 
     table = ice.load_table(str(location))
 
     def again() -> None:
-        len(table.scan().plan_files())
+        len(table.scan(row_filter or None).plan_files())
 
     return by_turns({"java": java, "ours cold": cold, "ours again": again}, rounds)
+
+
+def _text(value: str | int) -> str | int:
+    return value + _MIDNIGHT if isinstance(value, str) else value
 
 
 def measure_many_files(location: Path) -> dict[str, float]:

@@ -17,7 +17,7 @@ from benchmarks.changes import measure_changes
 from benchmarks.cold_start import measure_cold_start
 from benchmarks.compaction import measure_compaction, measure_sorted_compaction
 from benchmarks.evolution import measure_expiry, measure_metadata_commits
-from benchmarks.fabricate import fabricate_table
+from benchmarks.fabricate import Shape, fabricate, fabricate_table
 from benchmarks.measure import Measured
 from benchmarks.metadata_tables import measure_metadata_tables
 from benchmarks.native_deletes import measure_native_deletes
@@ -28,7 +28,12 @@ from benchmarks.native_reading import (
 )
 from benchmarks.native_writing import measure_native_writing
 from benchmarks.newer_spark import measure_newer_spark
-from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
+from benchmarks.planning import (
+    FILTERS,
+    measure_many_files,
+    measure_plain_source,
+    measure_planning,
+)
 from benchmarks.reading import measure_append, measure_reads
 from benchmarks.stream_sink import measure_stream_sink
 from benchmarks.stream_source import measure_stream_source
@@ -115,8 +120,14 @@ def _native_writing(spark: SparkSession, folder: Path, size: Size) -> Found:
 
 def _planning(spark: SparkSession, folder: Path, size: Size) -> Found:
     location = folder / "many"
-    fabricate_table(location, size.files)
+    fabricate(location, Shape(size.files, scattered=True))
     works = {f"plan of {size.files:,} files": measure_planning(spark, location, size.rounds)}
+    works |= {
+        f"plan of {selected} in {size.files:,} files": measure_planning(
+            spark, location, size.rounds, selected
+        )
+        for selected in FILTERS
+    }
     plain = measure_plain_source(spark, location, 2)
     shutil.rmtree(location)
     fabricate_table(location, size.many_files)
