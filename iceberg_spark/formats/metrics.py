@@ -180,15 +180,15 @@ def _fold(column: _Column, array: pa.Array) -> None:
         _fold_floats(column, array)
     elif column.has_bounds and array.null_count < len(array):
         min_max = pc.min_max(array)
-        pair = _pair(min_max, array.type)
+        pair = _pair(min_max)
         if column.extremes is not None:
             both = pa.concat_arrays([column.extremes, pair])
-            pair = _pair(pc.min_max(both), array.type)
+            pair = _pair(pc.min_max(both))
         column.extremes = pair
 
 
-def _pair(min_max: pa.StructScalar, kind: pa.DataType) -> pa.Array:
-    return pa.array([min_max["min"], min_max["max"]], kind)
+def _pair(min_max: pa.StructScalar) -> pa.Array:
+    return pa.concat_arrays([pa.repeat(min_max[side], 1) for side in ("min", "max")])
 
 
 def _fold_floats(column: _Column, array: pa.Array) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -16,19 +17,11 @@ from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.catalog.table_io import table_io, with_chosen_folders
 from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.append import AppendFiles
-from iceberg_spark.commits.batch_token import NoteToken, committed_version, once
-from iceberg_spark.commits.conflicts import Planned
-from iceberg_spark.commits.create_table import DropOnFailure
-from iceberg_spark.commits.overwrite_files import OverwriteFiles, ReplacePartitions
-from iceberg_spark.commits.required_columns import RequireNoOtherColumns
-from iceberg_spark.commits.set_schema import SetSchema
 from iceberg_spark.errors import InvalidOptionError, NoSuchTableError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.row_level.upsert_rows import UpsertRows
+from iceberg_spark.save import deferred
 from iceberg_spark.save.write_options import WriteOptions
-from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_table_updates
@@ -39,14 +32,10 @@ from iceberg_spark.spec.sort import SortField
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.spec.transforms import IdentityTransform
 from iceberg_spark.spec.txn import Token, with_summary
-from iceberg_spark.spec.union_by_name import union_by_name
 from iceberg_spark.spec.updates import AddSchema, SetCurrentSchema, TableUpdate
 from iceberg_spark.write.align_columns import AlignOptions, check_columns
-from iceberg_spark.write.cdc_rows import OPERATION, CdcReader
-from iceberg_spark.write.cdc_writer import UpsertedFiles
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.upsert_context import UpsertContext, live_spec_ids, upsert_context
 
 
 def plan_save(options: WriteOptions, columns: Schema, *, overwrite: bool) -> SavePlan:
@@ -75,7 +64,8 @@ def plan_save(options: WriteOptions, columns: Schema, *, overwrite: bool) -> Sav
         metadata, io = _before_it_is_made(creation, chosen)
     prepared = creation if creation is not None and creation.table is None else None
     created = creation.ours if creation is not None else None
-    with DropOnFailure(catalog, identifier, created):
+    guard = deferred.DropOnFailure(catalog, identifier, created) if created else nullcontext()
+    with guard:
         plan = SavePlan(
             save_context(metadata, io, options),
             align_options(options),
@@ -104,7 +94,7 @@ def _before_it_is_made(
     """
     if creation.table is not None:
         return creation.table.metadata, with_chosen_folders(creation.table.io, chosen)
-    metadata = apply(None, creation.updates, now_ms=int(time.time() * 1000))
+    metadata = deferred.apply(None, creation.updates, now_ms=int(time.time() * 1000))
     io = table_io(creation.io, metadata.location)
     return metadata, with_chosen_folders(io, chosen)
 
@@ -122,16 +112,16 @@ def plan_upsert(options: WriteOptions, columns: Schema, *, overwrite: bool) -> U
     metadata, io = loaded.metadata, loaded.io
     if options.merge_schema:
         metadata = _merged(metadata, _columns(options, metadata.schema, columns), options)
-    context = upsert_context(
+    context = deferred.upsert_context(
         metadata,
         save_context(metadata, io, options),
         options.equality_fields,
-        live_specs=live_spec_ids(metadata, io, options.branch),
+        live_specs=deferred.live_spec_ids(metadata, io, options.branch),
         order_by=options.order_by,
         global_delete=options.global_delete,
         options=align_options(options),
     )
-    CdcReader(context, to_arrow(columns))
+    deferred.CdcReader(context, to_arrow(columns))
     return UpsertPlan(
         context,
         options.branch,
@@ -144,7 +134,7 @@ def plan_upsert(options: WriteOptions, columns: Schema, *, overwrite: bool) -> U
 
 
 def _is_committed(loaded: LoadedTable, token: Token | None) -> bool:
-    version = token and committed_version(loaded.metadata, loaded.io, token)
+    version = token and deferred.committed_version(loaded.metadata, loaded.io, token)
     return version is not None
 
 
@@ -153,7 +143,7 @@ def _columns(options: WriteOptions, schema: Schema, columns: Schema) -> Schema:
 
     Not the operation, nor what changes are only ordered by.
     """
-    others = {OPERATION, *(name.lower() for name in options.order_by)}
+    others = {deferred.OPERATION, *(name.lower() for name in options.order_by)}
     return Schema(*(
         field
         for field in columns.fields
@@ -193,7 +183,7 @@ def _creation(
         )
 
     new = catalog.stage(identifier, creation)
-    with DropOnFailure(catalog, identifier, new.ours):
+    with deferred.DropOnFailure(catalog, identifier, new.ours):
         check_free(new.io, new.location, requested=False)
     return new
 
@@ -215,7 +205,7 @@ def save_context(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> 
 
 def _merged(metadata: TableMetadata, columns: Schema, options: WriteOptions) -> TableMetadata:
     """Return the metadata as it will be with the frame's new columns and wider types."""
-    schema = union_by_name(
+    schema = deferred.union_by_name(
         metadata.schema,
         columns,
         last_column_id=metadata.last_column_id,
@@ -225,7 +215,7 @@ def _merged(metadata: TableMetadata, columns: Schema, options: WriteOptions) -> 
     if schema is metadata.schema:
         return metadata
     now_ms = max(int(time.time() * 1000), metadata.last_updated_ms)
-    return apply(metadata, (AddSchema(schema), SetCurrentSchema()), now_ms=now_ms)
+    return deferred.apply(metadata, (AddSchema(schema), SetCurrentSchema()), now_ms=now_ms)
 
 
 def align_options(options: WriteOptions) -> AlignOptions:
@@ -350,15 +340,15 @@ class SavePlan:
     """The table has no rows before this save, whoever makes it."""
     created_table: MadeTable | None = None
     is_committed: bool = False
-    planned: Planned | None = None
+    planned: deferred.Planned | None = None
     """Which commits an overwrite conflicts with."""
 
     def actions(self, io: FileIO, files: Sequence[DataFile]) -> tuple[Action, ...]:
         """Return what commits the files that were written by this plan."""
         schema = _merged_plan(self.context.schema, io, self.merged_on)
         if not self.is_new:
-            schema.append(RequireNoOtherColumns(self.context.schema))
-        return once((*schema, self._change(files), *_noted(self.token)))
+            schema.append(deferred.RequireNoOtherColumns(self.context.schema))
+        return deferred.once((*schema, self._change(files), *_noted(self.token)))
 
     def changes_with(self, files: Sequence[DataFile]) -> bool:
         """Return whether a commit of these files changes rows: they come, or all others go."""
@@ -368,13 +358,13 @@ class SavePlan:
         branch, properties = self.branch, with_summary(self.snapshot_properties, self.token)
         match "nothing" if self.is_new else self.replaces:
             case "nothing":
-                return AppendFiles(files, branch=branch, snapshot_properties=properties)
+                return deferred.AppendFiles(files, branch=branch, snapshot_properties=properties)
             case "partitions":
-                return ReplacePartitions(
+                return deferred.ReplacePartitions(
                     files, planned=self.planned, branch=branch, snapshot_properties=properties
                 )
             case "everything":
-                return OverwriteFiles(
+                return deferred.OverwriteFiles(
                     files,
                     row_filter=ALWAYS_TRUE,
                     planned=self.planned,
@@ -387,7 +377,7 @@ class SavePlan:
 class UpsertPlan:
     """How changes by key become files of a table, and those a commit."""
 
-    context: UpsertContext
+    context: deferred.UpsertContext
     branch: str | None = None
     snapshot_properties: Mapping[str, str] | None = None
     merged_on: str | None = None
@@ -395,10 +385,10 @@ class UpsertPlan:
     token: Token | None = None
     is_committed: bool = False
 
-    def actions(self, files: UpsertedFiles) -> tuple[Action, ...]:
+    def actions(self, files: deferred.UpsertedFiles) -> tuple[Action, ...]:
         """Return what commits the files that were written by this plan."""
         write = self.context.write
-        upsert = UpsertRows(
+        upsert = deferred.UpsertRows(
             self.context,
             files.data,
             files.deletes,
@@ -406,17 +396,17 @@ class UpsertPlan:
             snapshot_properties=with_summary(self.snapshot_properties, self.token),
         )
         schema = _merged_plan(write.schema, write.io, self.merged_on)
-        schema.append(RequireNoOtherColumns(write.schema))
-        return once((*schema, upsert, *_noted(self.token)))
+        schema.append(deferred.RequireNoOtherColumns(write.schema))
+        return deferred.once((*schema, upsert, *_noted(self.token)))
 
 
 def _merged_plan(schema: Schema, io: FileIO, merged_on: str | None) -> list[Action]:
     """Return what gives the table a save's wider schema."""
-    return [] if merged_on is None else [SetSchema(schema, read_metadata(io, merged_on))]
+    return [] if merged_on is None else [deferred.SetSchema(schema, read_metadata(io, merged_on))]
 
 
 def _noted(token: Token | None) -> list[Action]:
-    return [] if token is None else [NoteToken(token)]
+    return [] if token is None else [deferred.NoteToken(token)]
 
 
 @dataclass(frozen=True, slots=True)

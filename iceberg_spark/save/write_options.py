@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from iceberg_spark.catalog.pinned import split_name
-from iceberg_spark.commits.conflicts import Planned
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.io.secrets import refuse_shown_secrets
+from iceberg_spark.save import deferred
 from iceberg_spark.spec import properties as names
 from iceberg_spark.spec.arguments import (
     STORAGE_PREFIXES,
@@ -92,7 +92,7 @@ class WriteOptions:
     engine: Literal["native", "arrow"] | None = None
     token: Token | None = None
     output: Output = TABLE_OUTPUT
-    planned: Planned | None = None
+    planned: deferred.Planned | None = None
     """Which commits an overwrite conflicts with."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
@@ -218,14 +218,16 @@ def _merges_schema(values: Mapping[str, str], merged: Mapping[str, str]) -> bool
     return boolean_option(merged, "merge-schema", default=False)
 
 
-def _planned(values: Mapping[str, str]) -> Planned | None:
+def _planned(values: Mapping[str, str]) -> deferred.Planned | None:
     """Return which commits an overwrite conflicts with (Java: SparkWrite.DynamicOverwrite).
 
     Those since `validate-from-snapshot-id`, without it all of the table's history.
     """
     level = choice_option(values, "isolation-level", ("serializable", "snapshot"))
     since = integer_option(values, "validate-from-snapshot-id")
-    return None if level is None else Planned(since, refuse_new_data=level == "serializable")
+    return (
+        None if level is None else deferred.Planned(since, refuse_new_data=level == "serializable")
+    )
 
 
 def _token(values: Mapping[str, str]) -> Token | None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import from_numpy, to_numpy
+from iceberg_spark.arrow.arrays import concat, from_numpy, to_numpy
 from iceberg_spark.catalog.planned_io import planner_of
 from iceberg_spark.expr.nodes import Bound
 from iceberg_spark.manifest.entries import known_value
@@ -173,7 +173,9 @@ class ScanPlan(Sequence[FileScanTask]):
         sizes = self._longs("file_size_in_bytes")
         delete_bytes, delete_count = self._delete_weights()
         split_size = options.size_for(int(sizes.sum() + delete_bytes.sum()))
-        splittable = pc.is_in(self.files.column("file_format"), pa.array(_SPLITTABLE)).to_numpy()
+        formats = concat(self.files.column("file_format")).dictionary_encode()
+        can_split = np.array([name in _SPLITTABLE for name in formats.dictionary.to_pylist()], bool)
+        splittable = can_split[to_numpy(formats.indices)]
         splits = cut_files(sizes, splittable, self.files.column("split_offsets"), split_size)
         owner = splits.file_index
         heavy = weights(

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.arrow.arrays import to_numpy
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.spec.properties import (
@@ -128,8 +128,8 @@ def cut_files(
 
 def _offsets(offsets: Any) -> tuple[Longs, Longs]:
     """Return whose each offset is, and the offsets, of a list column."""
-    owner: Longs = concat(pc.list_parent_indices(offsets)).to_numpy()
-    values: Longs = concat(pc.list_flatten(offsets)).to_numpy()
+    owner: Longs = to_numpy(pc.list_parent_indices(offsets))
+    values: Longs = to_numpy(pc.list_flatten(offsets))
     return owner, values
 
 

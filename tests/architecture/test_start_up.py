@@ -97,6 +97,28 @@ def test_loading_and_scanning_a_table_imports_no_pandas(
     assert "pandas" not in loaded
 
 
+def test_processes_of_a_save_import_their_own_part(tmp_path: Path):
+    ice.create_table(f"{tmp_path}/t", "id bigint")
+    plan = (
+        "import pickle, pyspark_pyiceberg_lite as p; from pyspark.sql.types import *; "
+        f"w = p.DefaultSource({{'path': '{tmp_path}/t'}})"
+        ".writer(StructType().add('id', 'long'), False); "
+        f"file = open('{tmp_path}/plan', 'wb'); file.write(pickle.dumps(w)); file.close()"
+    )
+    write = (
+        "import pickle, pyarrow, numpy; from iceberg_spark.arrow.arrays import from_numpy; "
+        f"w = pickle.load(open('{tmp_path}/plan', 'rb')); ids = from_numpy(numpy.arange(3)); "
+        "m = w.write(iter([pyarrow.RecordBatch.from_arrays([ids], names=['id'])])); "
+        "assert m.data_files[0].record_count == 3"
+    )
+    for code in (plan, write):
+        loaded = loaded_by(code)
+        unused = ("commits.commit", "commits.conflicts", "maintenance", "read", "row_level")
+        assert not loaded & {f"iceberg_spark.{name}" for name in unused}
+        assert not loaded & {"pandas", "polars", "tenacity", "asyncio"}
+        assert len(own(loaded)) <= 150
+
+
 def test_the_package_loads_nothing_before_a_name_is_used():
     loaded = loaded_by("import iceberg_spark")
     modules = {"errors", "lazy", "worker_environment"}

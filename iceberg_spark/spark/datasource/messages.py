@@ -8,9 +8,8 @@ from pyspark.sql.datasource import InputPartition, WriterCommitMessage
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.datasource import deferred_writing as deferred
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.write.cdc_writer import UpsertedFiles
-from iceberg_spark.write.task_keys import TaskKeys
 
 
 class TaskGroup(InputPartition):
@@ -51,5 +50,5 @@ class FilesWritten(WriterCommitMessage):
 class ChangesWritten(WriterCommitMessage):
     """What one successful task attempt of an upsert wrote, and the hashes of its keys."""
 
-    files: UpsertedFiles
-    keys: TaskKeys
+    files: deferred.UpsertedFiles
+    keys: deferred.TaskKeys

@@ -18,24 +18,14 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from iceberg_spark.commits.commit import CleanupOnFailure
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.save.commit_save import commit_save, commit_upsert, take_back
 from iceberg_spark.save.plan_save import SavePlan, TablePlace, UpsertPlan
+from iceberg_spark.spark.datasource import deferred_writing as deferred
 from iceberg_spark.spark.datasource.messages import ChangesWritten, FilesWritten
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id, was_tried_before
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 from iceberg_spark.spec.txn import STREAM_KEYS, Token
-from iceberg_spark.write.align_columns import aligned
-from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
-from iceberg_spark.write.data_file_writer import write_data_files
-from iceberg_spark.write.task_keys import KeyCollector, key_files, refuse_shared_keys
-from iceberg_spark.write.uncommitted_files import (
-    remove_aborted,
-    remove_other_attempts,
-    remove_strays,
-)
 
 _QUERY_ID = "sql.streaming.queryId"
 
@@ -91,13 +81,13 @@ class StreamWriter(DataSourceStreamArrowWriter):
         results = [result for result in written if isinstance(result, FilesWritten)]
         files = tuple(file for result in results for file in result.data_files)
         if not plan.changes_with(files):
-            take_back(self.target, plan)
+            deferred.take_back(self.target, plan)
             return
-        commit_save(self.target, plan, files)
+        deferred.commit_save(self.target, plan, files)
         if any(result.tried_before for result in results):
             io, paths = plan.context.io, [file.file_path for file in files]
             with suppress(Exception):  # the commit has landed: strays are left to orphan removal
-                remove_other_attempts(io, plan.context, paths, outlive=True)
+                deferred.remove_other_attempts(io, plan.context, paths, outlive=True)
 
     def _commit_changes(self, plan: UpsertPlan, written: Sequence[object]) -> None:
         results = [result for result in written if isinstance(result, ChangesWritten)]
@@ -108,12 +98,12 @@ class StreamWriter(DataSourceStreamArrowWriter):
         io = plan.context.write.io
         try:
             if files.paths:
-                with CleanupOnFailure(io, files.paths):
-                    refuse_shared_keys(io, keys, self.equality_fields)
-                commit_upsert(self.target, plan, files)
+                with deferred.CleanupOnFailure(io, files.paths):
+                    deferred.refuse_shared_keys(io, keys, self.equality_fields)
+                deferred.commit_upsert(self.target, plan, files)
         finally:
             with suppress(Exception):  # the commit, or its own error, has been decided
-                io.delete_many(key_files(keys))
+                io.delete_many(deferred.key_files(keys))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's
         """Remove what tasks wrote where others failed; where none told, it is an orphan.
@@ -125,9 +115,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
             return
         plan = parts[0].plan
         context = plan.context if isinstance(plan, SavePlan) else plan.context.write
-        remove_aborted(context.io, context)
+        deferred.remove_aborted(context.io, context)
         if isinstance(plan, SavePlan):
-            take_back(self.target, plan)
+            deferred.take_back(self.target, plan)
 
 
 def _query_id() -> str:
@@ -153,8 +143,8 @@ class BatchWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one task's rows; what an attempt wrote is removed when it fails."""
         context = self.plan.context
-        batches = aligned(context.schema, iterator, self.plan.align)
-        files = write_data_files(context, context.io, batches, task_id())
+        batches = deferred.aligned(context.schema, iterator, self.plan.align)
+        files = deferred.write_data_files(context, context.io, batches, task_id())
         return FilesWritten(files, was_tried_before())
 
     @in_worker
@@ -162,12 +152,12 @@ class BatchWriter(DataSourceArrowWriter):
         """Commit all files at once, then remove what failed or doubled attempts left behind."""
         written = [message for message in messages if isinstance(message, FilesWritten)]
         files = tuple(file for message in written for file in message.data_files)
-        commit_save(self.target, self.plan, files)
+        deferred.commit_save(self.target, self.plan, files)
         again = any(message.tried_before for message in written)
         paths = [file.file_path for file in files]
         with suppress(Exception):  # the commit has landed: strays are left to orphan removal
             io = self.plan.context.io
-            remove_other_attempts(io, self.plan.context, paths, outlive=again)
+            deferred.remove_other_attempts(io, self.plan.context, paths, outlive=again)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Remove every file of a write whose tasks did not all succeed.
@@ -177,8 +167,8 @@ class BatchWriter(DataSourceArrowWriter):
         """
         if messages and None not in messages:
             return
-        remove_aborted(self.plan.context.io, self.plan.context)
-        take_back(self.target, self.plan)
+        deferred.remove_aborted(self.plan.context.io, self.plan.context)
+        deferred.take_back(self.target, self.plan)
 
 
 # Upserts through the data source: each task writes its changes, the commit proves keys apart.
@@ -204,9 +194,9 @@ class UpsertWriter(DataSourceArrowWriter):
         context = self.plan.context
         io = context.write.io
         task = task_id()
-        collector = KeyCollector(context.write, io, task)
+        collector = deferred.KeyCollector(context.write, io, task)
         try:
-            files = write_upserts(context, io, iterator, task, collector=collector)
+            files = deferred.write_upserts(context, io, iterator, task, collector=collector)
             return ChangesWritten(files, collector.finish())
         except BaseException:
             collector.abort()
@@ -220,26 +210,26 @@ class UpsertWriter(DataSourceArrowWriter):
         keys = [message.keys for message in done]
         io = self.plan.context.write.io
         try:
-            with CleanupOnFailure(io, files.paths):
-                refuse_shared_keys(io, keys, self.equality_fields)
-            commit_upsert(self.target, self.plan, files)
+            with deferred.CleanupOnFailure(io, files.paths):
+                deferred.refuse_shared_keys(io, keys, self.equality_fields)
+            deferred.commit_upsert(self.target, self.plan, files)
         finally:
             with suppress(Exception):  # the commit, or its own error, has been decided
-                io.delete_many(key_files(keys))
+                io.delete_many(deferred.key_files(keys))
         with suppress(Exception):  # the commit has landed: strays are left to orphan removal
-            remove_strays(io, self.plan.context.write, files.paths)
+            deferred.remove_strays(io, self.plan.context.write, files.paths)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Remove every file of a write whose tasks did not all succeed (see `BatchWriter`)."""
         if messages and None not in messages:
             return
         context = self.plan.context.write
-        remove_aborted(context.io, context)
+        deferred.remove_aborted(context.io, context)
 
 
-def joined(parts: Sequence[UpsertedFiles]) -> UpsertedFiles:
+def joined(parts: Sequence[deferred.UpsertedFiles]) -> deferred.UpsertedFiles:
     """Return the files of all tasks."""
-    return UpsertedFiles(
+    return deferred.UpsertedFiles(
         tuple(file for part in parts for file in part.data),
         tuple(file for part in parts for file in part.deletes),
     )

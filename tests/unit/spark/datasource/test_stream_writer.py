@@ -13,6 +13,7 @@ from iceberg_spark.errors import InvalidInputError, InvalidOptionError, Unsuppor
 from iceberg_spark.spark.datasource import stream_writer as module
 from iceberg_spark.spark.datasource.source import PyIcebergLiteSource
 from iceberg_spark.spark.datasource.stream_writer import StreamWriter
+from iceberg_spark.write import task_keys, uncommitted_files
 
 FRAME = StructType([StructField("id", LongType())])
 
@@ -99,12 +100,12 @@ def test_a_driver_that_breaks_after_the_commit_breaks_no_batch(
         raise RuntimeError("a driver's own")
 
     monkeypatch.setattr(module, "was_tried_before", lambda: True)
-    monkeypatch.setattr(module, "remove_other_attempts", broken)
+    monkeypatch.setattr(uncommitted_files, "remove_other_attempts", broken)
     made(table).commit([written(made(table), 1)], 0)
     assert ids(table) == [1]
     options = {"write_mode": "upsert", "equality_fields": "id"}
     changes = [written(made(table, **options), 2)]
-    monkeypatch.setattr(module, "key_files", broken)
+    monkeypatch.setattr(task_keys, "key_files", broken)
     made(table, **options).commit(changes, 1)
     assert ids(table) == [1, 2]
 

@@ -101,7 +101,7 @@ def test_an_abort_after_a_commit_that_may_have_landed_removes_nothing(
         raise CommitStateUnknownException("no answer")
 
     if error is StorageError:
-        monkeypatch.setattr(module, "remove_other_attempts", strays_fail)
+        monkeypatch.setattr(strays, "remove_other_attempts", strays_fail)
         writer.commit(written)
     else:
         monkeypatch.setattr(commits, "commit", commit_fails)

@@ -1,0 +1,15 @@
+from iceberg_spark.commits.commit import CleanupOnFailure as CleanupOnFailure
+from iceberg_spark.save.commit_save import commit_save as commit_save
+from iceberg_spark.save.commit_save import commit_upsert as commit_upsert
+from iceberg_spark.save.commit_save import take_back as take_back
+from iceberg_spark.write.align_columns import aligned as aligned
+from iceberg_spark.write.cdc_writer import UpsertedFiles as UpsertedFiles
+from iceberg_spark.write.cdc_writer import write_upserts as write_upserts
+from iceberg_spark.write.data_file_writer import write_data_files as write_data_files
+from iceberg_spark.write.task_keys import KeyCollector as KeyCollector
+from iceberg_spark.write.task_keys import TaskKeys as TaskKeys
+from iceberg_spark.write.task_keys import key_files as key_files
+from iceberg_spark.write.task_keys import refuse_shared_keys as refuse_shared_keys
+from iceberg_spark.write.uncommitted_files import remove_aborted as remove_aborted
+from iceberg_spark.write.uncommitted_files import remove_other_attempts as remove_other_attempts
+from iceberg_spark.write.uncommitted_files import remove_strays as remove_strays
