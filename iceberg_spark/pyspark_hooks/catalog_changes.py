@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.classic_session import session_of_catalog
+from iceberg_spark.spark.session.error_conditions import UNSUPPORTED_COMMAND, with_condition
 from iceberg_spark.spark.session.own_methods import uses_original_methods
 from iceberg_spark.spark.session.session_catalogs import catalog_names
 from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
@@ -138,9 +139,10 @@ def _uncache_table(spark: SparkSession, name: Name) -> None:
 
 def _recover_partitions(spark: SparkSession, name: Name) -> NoReturn:
     new_target(spark, name).table()
-    raise UnsupportedError(
+    error = UnsupportedError(
         f"{'.'.join(name)} knows its partitions by its metadata: there are none to recover"
     )
+    raise with_condition(error, UNSUPPORTED_COMMAND)
 
 
 def _analyze_table(spark: SparkSession, name: Name, noScan: bool = False) -> NoReturn:  # noqa: N803, ARG001

@@ -16,6 +16,7 @@ from iceberg_spark.pyspark_hooks.spark_errors import translated_methods
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.catalyst.classic_frame import alias_of
 from iceberg_spark.spark.catalyst.column_texts import MergeNames, check_column, column_text
+from iceberg_spark.spark.session.error_conditions import NO_MERGE_ACTION, with_condition
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.coerced_structs import CoercedStructs, coerces_structs
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
@@ -71,7 +72,8 @@ class FrameMerge:
         Raises InvalidInputError without a clause, UnsupportedError for a column without SQL text.
         """
         if not self._clauses:
-            raise InvalidInputError("mergeInto needs a clause: whenMatched().updateAll(), ...")
+            error = InvalidInputError("mergeInto needs a clause: whenMatched().updateAll(), ...")
+            raise with_condition(error, NO_MERGE_ACTION)
         destination = landing(self._frame.sparkSession, self._name)
         names = self._names(destination)
         text = partial(column_text, self._frame.sparkSession, names=names)

@@ -53,14 +53,15 @@ class StreamReaderHook(BuilderHook):
         """Return the stream of a table of an Iceberg catalog; PySpark reads others.
 
         It also reads a branch (`cat.db.t.branch_x`) and the table's changes (`cat.db.t.changes`).
-        Raises InvalidInputError for a name with parts that no table can have, UnsupportedError
-        for tags and metadata tables.
+        Raises NoSuchTableError, InvalidInputError for a name with parts that no table can have,
+        UnsupportedError for tags and metadata tables.
         """
         name = given_parts(self._session, tableName)
         if not names_table(self._session, name):
             frame: DataFrame = self._own.table(tableName)
             return frame
         source = streamed(self._session, name)
+        source.table()  # Spark reports a missing table as an error of the data source
         if source.branch is None:
             return self.load(source.path, FORMAT_NAME)
         another = self._session.readStream.options(**self._builder_state.with_branch(source.branch))

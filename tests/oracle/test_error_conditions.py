@@ -465,6 +465,25 @@ def test_a_procedure_is_described_as_by_java(java: SparkSession, ours: SparkSess
     assert own_description[0].startswith("Description: Remove old snapshots")
 
 
+CALLS = {
+    "stream": lambda s, c: s.readStream.table(f"{c}.conditions.nothing"),
+    "merge": lambda s, c: s.range(1).mergeInto(f"{c}.conditions.t", sf.expr("true")).merge(),
+    "recover": lambda s, c: s.catalog.recoverPartitions(f"{c}.conditions.t"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_method_fails_with_javas_condition(
+    java: SparkSession, ours: SparkSession, call: str
+) -> None:
+    errors = []
+    for session, name in ((java, "j"), (ours, "mine")):
+        with pytest.raises(PySparkException) as caught:
+            CALLS[call](session, name)
+        errors.append(caught.value)
+    check_same(errors[1], errors[0])
+
+
 CONDITIONS = {
     "unknown": lambda: sf.col("nothing") == 1,
     "aggregate": lambda: sf.sum("id") == 1,
