@@ -17,7 +17,7 @@ from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.option_defaults import session_write_defaults
-from iceberg_spark.spark.sql.seen import Seen
+from iceberg_spark.spark.sql.statement_context import StatementContext
 from iceberg_spark.spark.sql.wap_branch import wap_branch, wap_id
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.summary import STAGED_WAP_ID
@@ -30,7 +30,7 @@ class Landing:
     """A table and branch that a statement changes. `properties` go into the snapshot.
 
     - `path`: The table's name or location as the statement has it, without the branch.
-    - `seen`: The tables that the statement reads, among them this version of the table.
+    - `context`: The tables that the statement reads, among them this version of the table.
     - `case_sensitive`: Whether the session distinguishes column names by case.
     - `options`: Those of the write, with the session's settings as defaults.
     - `branch`: None is main. With `is_named` the table's name has it.
@@ -41,7 +41,7 @@ class Landing:
     catalog: Catalog
     table: Table
     path: str
-    seen: Seen
+    context: StatementContext
     case_sensitive: bool
     options: WriteOptions
     branch: str | None = None
@@ -135,8 +135,8 @@ def landing_at(
     spark: SparkSession, destination: Target, options: Mapping[str, str] | None = None
 ) -> Landing:
     """Return where the rows of a statement with a resolved table go; see `landing`."""
-    seen, case = Seen(spark), is_case_sensitive(spark)
-    loaded = seen.load(destination.catalog, destination.identifier)
+    context, case = StatementContext(spark), is_case_sensitive(spark)
+    loaded = context.load(destination.catalog, destination.identifier)
     settings = {**(options or {}), "path": destination.path}
     of_write = write_options(settings, plain=False, defaults=session_write_defaults(spark))
     table = Table(destination.catalog, loaded, of_write)
@@ -151,7 +151,7 @@ def landing_at(
         destination.catalog,
         table,
         destination.path,
-        seen,
+        context,
         case,
         of_write,
         branch,

@@ -57,7 +57,7 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
         texts += [clause.condition or "true", *values_of(columns, clause.values, destination)]
     source_relation = _source(spark, statement, source, destination)
     around = seen_around(spark, texts, [target_relation(statement, destination), source_relation])
-    inner = with_inner_tables(spark, texts, around, destination.seen)
+    inner = with_inner_tables(spark, texts, around, destination.context)
     with inner as (on, *expressions), destination.verbs(as_seen=True) as verbs:
         builder = verbs.merge(
             source,
@@ -108,10 +108,10 @@ def _rows_of(
     and the merge is refused.
     """
     everything = f"SELECT * FROM {statement.source}"  # noqa: S608 (the user's own text)
-    query = plan_query(spark, everything, seen=destination.seen)
+    query = plan_query(spark, everything, context=destination.context)
     stamped = clock((), moment, _queried(spark, query, everything))(everything)
     if stamped != everything:
-        query = plan_query(spark, stamped, seen=destination.seen)
+        query = plan_query(spark, stamped, context=destination.context)
     rows = query.frame(spark)
     fold = str if destination.case_sensitive else str.lower
     times = Counter(map(fold, rows.columns))

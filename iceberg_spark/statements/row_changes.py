@@ -168,10 +168,10 @@ def _query(
     selected = selected_with_defaults(
         query, columns, destination.schema, dialect, case_sensitive=case
     )
-    planned = plan_query(spark, query, seen=destination.seen)
+    planned = plan_query(spark, query, context=destination.context)
     if selected == query or _is_resolved(planned, spark):
         return planned
-    return plan_query(spark, selected, seen=destination.seen)
+    return plan_query(spark, selected, context=destination.context)
 
 
 def _is_resolved(query: Query, spark: SparkSession) -> bool:
@@ -323,7 +323,9 @@ def delete(spark: SparkSession, statement: Delete) -> DataFrame:
     """Delete the rows for which the condition is true."""
     destination = landing(spark, statement.table)
     around = seen_around(spark, [statement.condition], [target_relation(statement, destination)])
-    with with_inner_tables(spark, [statement.condition], around, destination.seen) as (condition,):
+    with with_inner_tables(spark, [statement.condition], around, destination.context) as (
+        condition,
+    ):
         alias = _alias(statement, around, [condition])
         with destination.verbs(as_seen=not is_of_one_row([condition])) as verbs:
             verbs.delete(
@@ -343,7 +345,7 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
     texts = values_of(columns, [text for _, text in statement.values], destination)
     expressions = [statement.condition, *texts]
     around = seen_around(spark, expressions, [target_relation(statement, destination)])
-    inner = with_inner_tables(spark, expressions, around, destination.seen)
+    inner = with_inner_tables(spark, expressions, around, destination.context)
     as_seen = not is_of_one_row(expressions)
     with inner as (condition, *values), destination.verbs(as_seen=as_seen) as verbs:
         verbs.update(

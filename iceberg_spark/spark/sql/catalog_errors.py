@@ -14,7 +14,7 @@ from iceberg_spark.errors import IcebergError, NoSuchNamespaceError, NoSuchTable
 from iceberg_spark.spark.catalyst.spark_catalog import original_error
 from iceberg_spark.spark.sql.current_namespace import is_iceberg_table, whole_name
 from iceberg_spark.spark.sql.query import TableAddress, load_table_or_view
-from iceberg_spark.spark.sql.seen import Seen
+from iceberg_spark.spark.sql.statement_context import StatementContext
 from iceberg_spark.spec.quoted_name import quoted_parts
 
 _CONDITION, _NAME = "TABLE_OR_VIEW_NOT_FOUND", "relationName"
@@ -45,10 +45,10 @@ def missing_table_error(spark: SparkSession, error: PySparkException) -> Iceberg
     full_name = whole_name(spark, name or ())
     if not is_iceberg_table(spark, full_name):
         return None
-    seen = Seen(spark)
-    address = TableAddress(*seen.resolve(".".join(full_name)))
+    context = StatementContext(spark)
+    address = TableAddress(*context.resolve(".".join(full_name)))
     try:
-        load_table_or_view(address, seen)
+        load_table_or_view(address, context)
     except (NoSuchTableError, NoSuchNamespaceError) as cause:
         missing = missing_table(address.catalog, address.identifier, cause)
         position = _POSITION.search(str(error))

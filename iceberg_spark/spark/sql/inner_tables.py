@@ -23,7 +23,7 @@ from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.qualifiers import Name, edited
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
 from iceberg_spark.spark.sql.relations import Relation
-from iceberg_spark.spark.sql.seen import Seen
+from iceberg_spark.spark.sql.statement_context import StatementContext
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 
@@ -53,30 +53,30 @@ def with_inner_tables(
     spark: SparkSession,
     expressions: Sequence[str],
     around: Around = _NOTHING,
-    seen: Seen | None = None,
+    context: StatementContext | None = None,
 ) -> Iterator[list[str]]:
     """Yield expressions in which the Iceberg tables of subqueries are temporary views.
 
-    The views show the versions that were `seen` before, else the newest, the same in all
+    The views have the versions that `context` has loaded, else the newest, the same in all
     expressions. They are dropped after the block. Columns are qualified with the short names of
     the relations `around`. A text with neither is unchanged.
     """
-    seen = Seen(spark) if seen is None else seen
+    context = StatementContext(spark) if context is None else context
     with ExitStack() as views:
-        yield [_replaced(seen, text, views, _BEFORE, around) for text in expressions]
+        yield [_replaced(context, text, views, _BEFORE, around) for text in expressions]
 
 
 @contextmanager
 def with_inner_query(spark: SparkSession, query: str) -> Iterator[str]:
     """Yield a query whose Iceberg tables are temporary views while the block runs."""
     with ExitStack() as views:
-        yield _replaced(Seen(spark), query, views, "")
+        yield _replaced(StatementContext(spark), query, views, "")
 
 
 def _replaced(
-    seen: Seen, text: str, views: ExitStack, before: str, around: Around = _NOTHING
+    context: StatementContext, text: str, views: ExitStack, before: str, around: Around = _NOTHING
 ) -> str:
-    spark = seen.spark
+    spark = context.spark
     if not _has_subquery(text) or not mentions_ours(spark, text):
         naming = _naming(spark, text, around)
         if naming is None:
@@ -85,12 +85,12 @@ def _replaced(
         statement = f"{_BEFORE}{text}"
         return edited(statement, len(_BEFORE), len(statement), sorted(edits))
     try:
-        query = plan_query(spark, f"{before}{text}", around=around, seen=seen)
+        query = plan_query(spark, f"{before}{text}", around=around, context=context)
     except UnreadableTextError:
-        simple = _with_simple_subqueries(seen, text, views) if before else text
+        simple = _with_simple_subqueries(context, text, views) if before else text
         if simple == text:
             raise
-        return _replaced(seen, simple, views, before, around)
+        return _replaced(context, simple, views, before, around)
     pieces, position = [], len(before)
     for part in query.parts:
         if isinstance(part, SparksTable):
@@ -106,16 +106,16 @@ def _replaced(
     return "".join([*pieces, query.between(position, len(query.text))])
 
 
-def _with_simple_subqueries(seen: Seen, text: str, views: ExitStack) -> str:
+def _with_simple_subqueries(context: StatementContext, text: str, views: ExitStack) -> str:
     """Return an expression in which subqueries that only Spark's parser reads are temporary views.
 
     Spark keeps their rows while the command runs: its analyzer would resolve the tables of a view
     again at each use, at another version. Subqueries that refer to columns around them stay.
     """
     pieces, position = [], 0
-    for start, end in _subqueries(text, session_dialect(seen.spark)):
+    for start, end in _subqueries(text, session_dialect(context.spark)):
         try:
-            rows = plan_query(seen.spark, text[start:end], seen=seen).frame(seen.spark)
+            rows = plan_query(context.spark, text[start:end], context=context).frame(context.spark)
         except AnalysisException:
             continue
         view = _view(rows.localCheckpoint(eager=False), views)

@@ -17,7 +17,7 @@ from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.session_dialect import OWN_FUNCTIONS, session_dialect
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.query import columns_in_view, plan_query
-from iceberg_spark.spark.sql.seen import Seen
+from iceberg_spark.spark.sql.statement_context import StatementContext
 from iceberg_spark.spark.sql.view_columns import ViewNames
 from iceberg_spark.spark.sql.view_dialects import check_names, trino_text
 from iceberg_spark.spec.schema import Schema
@@ -79,7 +79,7 @@ def text_for_trino(
         check_names(rest)
         return (trino_catalog, *rest)
 
-    columns_of = partial(columns_in_view, spark, names, Seen(spark))
+    columns_of = partial(columns_in_view, spark, names, StatementContext(spark))
     return trino_text(text, session_dialect(spark), columns_of, trino_name, columns)
 
 

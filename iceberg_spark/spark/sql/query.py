@@ -36,7 +36,7 @@ from iceberg_spark.spark.sql.pushdown import select_of
 from iceberg_spark.spark.sql.qualifiers import Edit, edited
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Relation
-from iceberg_spark.spark.sql.seen import Seen
+from iceberg_spark.spark.sql.statement_context import StatementContext
 from iceberg_spark.spark.sql.table_planner import (
     QueriedTable,
     SessionQuery,
@@ -191,7 +191,7 @@ def plan_query(
     text: str,
     names: ViewNames | None = None,
     around: Around = _NOTHING_AROUND,
-    seen: Seen | None = None,
+    context: StatementContext | None = None,
 ) -> Query:
     """Plan the scans of the Iceberg tables that a query names.
 
@@ -199,7 +199,7 @@ def plan_query(
     VERSION or TIMESTAMP AS OF, `.branch_x`, `.tag_x`, or a metadata table (`.snapshots`). A name
     without a table may be a view. `names` resolves the names in the text of a view. `around` are
     outer relations that the query sees. All references to a table read the same version: the one
-    that was `seen` before, else the newest.
+    that `context` has loaded, else the newest.
     Raises InvalidInputError if `text` is not a query, NoSuchTableError, NoSuchSnapshotError.
     """
     if names is not None:
@@ -215,14 +215,14 @@ def plan_query(
         names.check_text(parsed.tree.root, text, dialect)
     parts: list[Part] = []
     query = SessionQuery.of(spark, parsed)
-    seen = Seen(spark) if seen is None else seen
+    context = StatementContext(spark) if context is None else context
     for written in references:
         reference = written if names is None else names.qualified(written, spark)
-        address = _table_address(reference, seen, names)
+        address = _table_address(reference, context, names)
         if address is not None:
-            other_columns = partial(_other_columns, query, written, references, names, seen)
+            other_columns = partial(_other_columns, query, written, references, names, context)
             planner = TablePlanner(query, reference, other_columns)
-            parts.append(_part(planner, address, () if names is None else names.path, seen))
+            parts.append(_part(planner, address, () if names is None else names.path, context))
         elif names is not None:
             parts.append(SparksTable(reference))
     tables = [part for part in parts if isinstance(part, QueriedTable)]
@@ -262,7 +262,7 @@ def _other_columns(
     table: TableReference,
     references: Sequence[TableReference],
     names: ViewNames | None,
-    seen: Seen,
+    context: StatementContext,
 ) -> frozenset[str]:
     """Return the columns of the other tables, including Spark's, that a table's SELECT reads."""
     select = select_of(table)
@@ -270,7 +270,7 @@ def _other_columns(
     for other in references:
         if other is not table and select_of(other) is select:
             text = f"TABLE {query.parsed.text[other.start : other.end]}"
-            table_query = plan_query(query.spark, text, names, seen=seen)
+            table_query = plan_query(query.spark, text, names, context=context)
             columns.update(table_query.frame(query.spark).columns)
     return frozenset(name.lower() for name in columns)
 
@@ -285,7 +285,7 @@ class TableAddress:
 
 
 def _table_address(
-    reference: TableReference, seen: Seen, names: ViewNames | None
+    reference: TableReference, context: StatementContext, names: ViewNames | None
 ) -> TableAddress | None:
     """Return the address of an Iceberg table, None for a table of Spark.
 
@@ -294,22 +294,22 @@ def _table_address(
     first, *rest = reference.parts
     if names is not None and first == names.catalog.name and rest:
         return TableAddress(names.catalog, joined_name(rest))
-    text = _ours(reference, seen)
+    text = _ours(reference, context)
     if text is None:
         return None
     table, selector = split_name(text)
-    return TableAddress(*seen.resolve(table), selector)
+    return TableAddress(*context.resolve(table), selector)
 
 
-def _ours(reference: TableReference, seen: Seen) -> str | None:
+def _ours(reference: TableReference, context: StatementContext) -> str | None:
     """Return the location or identifier of an Iceberg table, None for a table of Spark."""
     first, *rest = reference.parts
     if not rest and "/" in first:
         return first
     if first.lower() == FORMAT_NAME and len(rest) == 1:
         return rest[0]
-    parts = whole_name(seen.spark, reference.parts)
-    if seen.is_table(parts):
+    parts = whole_name(context.spark, reference.parts)
+    if context.is_table(parts):
         if any("/" in part for part in parts):
             raise NoSuchTableError(f"No table {'.'.join(parts)}: a name in a catalog has no slash")
         return joined_name(parts)
@@ -317,27 +317,27 @@ def _ours(reference: TableReference, seen: Seen) -> str | None:
 
 
 def _part(
-    planner: TablePlanner, address: TableAddress, path: tuple[str, ...], seen: Seen
+    planner: TablePlanner, address: TableAddress, path: tuple[str, ...], context: StatementContext
 ) -> QueriedTable | QueriedView:
     """Plan a table, or the view of that name if there is no such table."""
     try:
-        there, selector = load_table_or_view(address, seen)
+        there, selector = load_table_or_view(address, context)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         raise missing_table(address.catalog, address.identifier, error) from None
     if isinstance(there, ViewMetadata):
-        return queried_view(planner.query.spark, planner.reference, address, there, path, seen)
+        return queried_view(planner.query.spark, planner.reference, address, there, path, context)
     return planner.table(there, selector)
 
 
 def load_table_or_view(
-    address: TableAddress, seen: Seen
+    address: TableAddress, context: StatementContext
 ) -> tuple[LoadedTable, str | None] | tuple[ViewMetadata, None]:
     """Load a table with the selector after its name, or the view if there is no such table.
 
     Raises NoSuchTableError, NoSuchNamespaceError.
     """
     try:
-        loaded, selector = _table_and_selector(address, seen)
+        loaded, selector = _table_and_selector(address, context)
     except (NoSuchTableError, NoSuchNamespaceError):
         view = _view(address)
         if view is None:
@@ -363,7 +363,7 @@ def queried_view(
     address: TableAddress,
     view: ViewMetadata,
     path: tuple[str, ...],
-    seen: Seen,
+    context: StatementContext,
 ) -> QueriedView:
     """Plan the query of a view; `path` are the views that led to it.
 
@@ -384,15 +384,17 @@ def queried_view(
     names.check_path()
 
     def plan() -> Query:
-        text = _spark_text(spark, view, names, seen)
+        text = _spark_text(spark, view, names, context)
         check_no_code(text, name, address.catalog.properties, session_dialect(spark))
-        return plan_query(spark, text, names, seen=seen)
+        return plan_query(spark, text, names, context=context)
 
-    query = seen.plan_view(name, (view.view_uuid, version.version_id), plan)
+    query = context.plan_view(name, (view.view_uuid, version.version_id), plan)
     return QueriedView(reference, query, view.schema, name)
 
 
-def _spark_text(spark: SparkSession, view: ViewMetadata, names: ViewNames, seen: Seen) -> str:
+def _spark_text(
+    spark: SparkSession, view: ViewMetadata, names: ViewNames, context: StatementContext
+) -> str:
     """Return a view's text for Spark, carried over from Trino's if it has none.
 
     Raises UnsupportedError naming the dialects that exist, or why the text can't be carried over.
@@ -406,7 +408,7 @@ def _spark_text(spark: SparkSession, view: ViewMetadata, names: ViewNames, seen:
         raise UnsupportedError(
             f"View {names.view} has no text for Spark; dialects it has: {dialects}"
         )
-    columns_of = partial(columns_in_view, spark, names, seen)
+    columns_of = partial(columns_in_view, spark, names, context)
     try:
         text = text_from_trino(trino, session_dialect(spark), columns_of)
     except UnsupportedError as cause:
@@ -422,7 +424,7 @@ def _spark_text(spark: SparkSession, view: ViewMetadata, names: ViewNames, seen:
 
 
 def columns_in_view(
-    spark: SparkSession, names: ViewNames, seen: Seen, parts: tuple[str, ...]
+    spark: SparkSession, names: ViewNames, context: StatementContext, parts: tuple[str, ...]
 ) -> Schema:
     """Return the columns of a table or view that the text of a view names.
 
@@ -430,11 +432,11 @@ def columns_in_view(
     """
     names.check_trino_name(parts, spark)
     full_name = names.full_name(parts, spark)
-    address = _table_address(TableReference(full_name, 0, 0, None), seen, names)
+    address = _table_address(TableReference(full_name, 0, 0, None), context, names)
     if address is None:
         raise UnsupportedError(f"{'.'.join(full_name)} is not an Iceberg table")
     try:
-        there, selector = load_table_or_view(address, seen)
+        there, selector = load_table_or_view(address, context)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         raise missing_table(address.catalog, address.identifier, error) from None
     if selector is not None:
@@ -442,7 +444,9 @@ def columns_in_view(
     return there.schema if isinstance(there, ViewMetadata) else there.metadata.schema
 
 
-def _table_and_selector(address: TableAddress, seen: Seen) -> tuple[LoadedTable, str | None]:
+def _table_and_selector(
+    address: TableAddress, context: StatementContext
+) -> tuple[LoadedTable, str | None]:
     """Return a table and the selector after its name: a branch, a tag, a metadata table.
 
     The full name is tried first, by loading: some servers report that a table exists under the
@@ -454,12 +458,12 @@ def _table_and_selector(address: TableAddress, seen: Seen) -> tuple[LoadedTable,
         last
     )  # `cat.t.files` is a metadata table of `cat.t`
     if name is not None or "/" in identifier or not above or not ("." in above or has_root):
-        return seen.load(catalog, identifier), name
+        return context.load(catalog, identifier), name
     try:
-        return seen.load(catalog, identifier), None
+        return context.load(catalog, identifier), None
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         try:
-            return seen.load(catalog, above), last
+            return context.load(catalog, above), last
         except (NoSuchTableError, NoSuchNamespaceError):
             raise error from None
 

@@ -48,7 +48,7 @@ from iceberg_spark.spark.sql.resolved_relations import (
     ResolvedTable,
     ResolvedView,
 )
-from iceberg_spark.spark.sql.seen import Seen
+from iceberg_spark.spark.sql.statement_context import StatementContext
 from iceberg_spark.spark.sql.statements.cursor import script_tokens
 from iceberg_spark.spark.sql.statements.read import EXPLAIN_MODES, QUERY_WORDS
 from iceberg_spark.spark.sql.table_planner import selected
@@ -182,15 +182,15 @@ class SessionCatalog:
             return self._load(namespace, name, _moment(version, timestamp_us))
 
     def _load(self, namespace: Name, name: str, moment: dict[str, Any]) -> ResolvedRelation | None:
-        seen = Seen(self.spark)
+        context = StatementContext(self.spark)
         identifier = joined_name((*namespace, name))
-        address = TableAddress(*seen.resolve(f"{self.catalog_name}.{identifier}"))
+        address = TableAddress(*context.resolve(f"{self.catalog_name}.{identifier}"))
         try:
-            there, selector = load_table_or_view(address, seen)
+            there, selector = load_table_or_view(address, context)
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
         if isinstance(there, ViewMetadata):
-            return self._view(address, there, (*namespace, name), seen, moment)
+            return self._view(address, there, (*namespace, name), context, moment)
         return self._table(there, selector, moment)
 
     def tables(self, namespace: Name) -> list[str] | None:
@@ -219,7 +219,7 @@ class SessionCatalog:
         address: TableAddress,
         view: ViewMetadata,
         name: Name,
-        seen: Seen,
+        context: StatementContext,
         moment: dict[str, Any],
     ) -> ResolvedView:
         if moment:
@@ -228,7 +228,7 @@ class SessionCatalog:
                 "read AS OF"
             )
         reference = TableReference((self.catalog_name, *name), 0, 0, None)
-        query = queried_view(self.spark, reference, address, view, (), seen)
+        query = queried_view(self.spark, reference, address, view, (), context)
         return ResolvedView.of(self.spark, query)
 
     def _table(

@@ -1,4 +1,4 @@
-"""The catalogs and tables of one statement: all parts of the statement see the same versions."""
+"""The catalogs and tables of one statement: all parts of it read the same versions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Planned = TypeVar("Planned")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class StatementContext:
     """The catalogs, their settings, and the loaded tables of a statement that is being planned.
 
-    Each is loaded once, so that all parts of the statement see the same.
+    Each is loaded once, so that all parts of the statement read the same versions.
     """
 
     spark: SparkSession
-    _ours: dict[Name, bool] = field(default_factory=dict)
+    _iceberg_namespaces: dict[Name, bool] = field(default_factory=dict)
     _settings: dict[str, dict[str, str]] = field(default_factory=dict)
     _catalogs: dict[str, Catalog] = field(default_factory=dict)
     _loaded: dict[tuple[str, str], LoadedTable] = field(default_factory=dict)
@@ -61,9 +61,9 @@ class Seen:
 
     def is_table(self, name: Name) -> bool:
         """Return whether a full name belongs to an Iceberg catalog."""
-        if name[:-1] not in self._ours:
-            self._ours[name[:-1]] = is_iceberg_table(self.spark, name)
-        return self._ours[name[:-1]]
+        if name[:-1] not in self._iceberg_namespaces:
+            self._iceberg_namespaces[name[:-1]] = is_iceberg_table(self.spark, name)
+        return self._iceberg_namespaces[name[:-1]]
 
     def settings(self, name: str) -> dict[str, str]:
         """Return the properties that the session defines for a catalog."""
