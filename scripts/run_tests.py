@@ -82,7 +82,7 @@ WITH_PYSPARK = (
     "test_column_defaults",
     "test_commands",
     "test_constants",
-    "test_mentions",
+    "test_references_iceberg",
     "test_view_columns",
     "test_view_names",
 )

@@ -25,8 +25,8 @@ from iceberg_spark.spark.sql.qualifiers import paths
 from iceberg_spark.spark.sql.table_names import table_parts
 from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.statements.landing import Landing, landing
 from iceberg_spark.statements.target import Name, names_table
+from iceberg_spark.statements.write_target import WriteTarget, resolve_write_target
 
 _SOURCE = "source"
 _OF_SOURCE = ("matched", "not_matched")
@@ -74,7 +74,7 @@ class FrameMerge:
         if not self._clauses:
             error = InvalidInputError("mergeInto needs a clause: whenMatched().updateAll(), ...")
             raise with_condition(error, NO_MERGE_ACTION)
-        destination = landing(self._frame.sparkSession, self._name)
+        destination = resolve_write_target(self._frame.sparkSession, self._name)
         names = self._names(destination)
         text = partial(column_text, self._frame.sparkSession, names=names)
         clauses = [clause.to_texts(text) for clause in self._clauses]
@@ -100,7 +100,7 @@ class FrameMerge:
             builder.execute()
 
     def _values_of_stars(
-        self, destination: Landing, names: MergeNames
+        self, destination: WriteTarget, names: MergeNames
     ) -> dict[str, Mapping[str, str] | None]:
         """Return what updateAll and insertAll set, by `update` and `insert`; None for all."""
         coerces = coerces_structs(self._frame.sparkSession)
@@ -117,7 +117,7 @@ class FrameMerge:
         )
         return {"update": structs.updates() or stars, "insert": structs.inserts() or stars}
 
-    def _names(self, destination: Landing) -> MergeNames:
+    def _names(self, destination: WriteTarget) -> MergeNames:
         """Return the qualifiers of columns; the source is `source` if no column uses its alias."""
         target = self._name[:-1] if destination.is_named else self._name
         fold = folding(destination.case_sensitive)
@@ -141,7 +141,7 @@ class FrameMerge:
 
     def _evolving(
         self,
-        destination: Landing,
+        destination: WriteTarget,
         columns: Schema,
         text_clauses: Sequence[_TextClause],
         names: MergeNames,
@@ -178,7 +178,7 @@ class FrameMerge:
         return self
 
 
-def _columns(destination: Landing) -> frozenset[str]:
+def _columns(destination: WriteTarget) -> frozenset[str]:
     fold = folding(destination.case_sensitive)
     return frozenset(fold(field.name) for field in destination.schema.fields)
 

@@ -50,9 +50,9 @@ from iceberg_spark.statements.definitions import (
     create_table,
     default_format,
 )
-from iceberg_spark.statements.landing import Landing, landing
 from iceberg_spark.statements.matched_columns import check_columns_by_name
 from iceberg_spark.statements.target import Name, check_new_name, new_target, target
+from iceberg_spark.statements.write_target import WriteTarget, resolve_write_target
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _OVERWRITE_MODES = ("overwrite-mode", "partitionoverwritemode")
@@ -142,7 +142,7 @@ class FrameWriter:
 
     def overwrite(self, condition: Column | str) -> None:
         """Replace the rows that match a condition. Raises NoSuchTableError, InvalidSchemaError."""
-        destination = self._landing()
+        destination = self._write_target()
         options = {key.lower(): value for key, value in self._state.options.items()}
         for key in options:
             if key not in _OVERWRITE_OPTIONS and not key.startswith(SNAPSHOT_PROPERTY):
@@ -164,12 +164,12 @@ class FrameWriter:
                 engine=destination.options.engine,
             )
 
-    def _landing(self) -> Landing:
-        return landing(self._frame.sparkSession, self._name, self._state.options)
+    def _write_target(self) -> WriteTarget:
+        return resolve_write_target(self._frame.sparkSession, self._name, self._state.options)
 
     def _save(self, mode: str, more: Mapping[str, str]) -> None:
         self._refuse_definitions()
-        destination = self._landing()
+        destination = self._write_target()
         summary = {
             f"{SNAPSHOT_PROPERTY}{key}": value for key, value in destination.properties.items()
         }
@@ -262,7 +262,7 @@ def insert_into(frame: DataFrame, name: Name, state: BuilderState, overwrite: bo
     Raises InvalidSchemaError.
     """
     spark = frame.sparkSession
-    table = landing(spark, name).table
+    table = resolve_write_target(spark, name).table
     names = [field.name for field in table.schema().fields]
     if len(names) != len(frame.columns):
         kind = NotEnoughColumnsError if len(frame.columns) < len(names) else TooManyColumnsError

@@ -17,8 +17,8 @@ from iceberg_spark.spark.sql.statements.rows import (
 )
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.statements.answers import rows_of
-from iceberg_spark.statements.landing import landing
 from iceberg_spark.statements.row_changes import planned_query
+from iceberg_spark.statements.write_target import resolve_write_target
 
 _TITLE = "== Physical Plan =="
 
@@ -56,20 +56,20 @@ def _read(spark: SparkSession, command: Command) -> Query | None:
         case CreateTable(query=str() as text):
             return plan_query(spark, text)
         case Delete() | Update():
-            landing(spark, command.table)
+            resolve_write_target(spark, command.table)
             rows = f"{_named(command.table)} {_alias(command.alias)}"
             return plan_query(spark, f"SELECT * FROM {rows} WHERE {command.condition}")  # noqa: S608
         case Merge():
             return plan_query(spark, _merged(spark, command))
         case Truncate(table=table):
-            landing(spark, table)
+            resolve_write_target(spark, table)
             return None
         case _:
             return None
 
 
 def _merged(spark: SparkSession, merge: Merge) -> str:
-    landing(spark, merge.table)
+    resolve_write_target(spark, merge.table)
     source = merge.source if merge.source_name else f"{merge.source} {_alias(merge.source_alias)}"
     target = f"{_named(merge.table)} {_alias(merge.alias)}"
     join = f"{_join(merge.clauses)} JOIN"

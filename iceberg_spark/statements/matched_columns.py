@@ -38,7 +38,7 @@ from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 from iceberg_spark.spark.sql.statements.rows import Delete, Merge, Update
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.statements.landing import Landing
+from iceberg_spark.statements.write_target import WriteTarget
 
 
 def check_columns_by_name(
@@ -81,7 +81,7 @@ def _repeated(names: Sequence[str], fold: Callable[[str], str]) -> str | None:
     return next((name for name in names if counts[fold(name)] > 1), None)
 
 
-def target_relation(statement: Delete | Update | Merge, destination: Landing) -> Relation:
+def target_relation(statement: Delete | Update | Merge, destination: WriteTarget) -> Relation:
     """Return the table as expressions name it: by its alias only, if it has one."""
     fold = folding(destination.case_sensitive)
     if statement.alias is not None:
@@ -89,7 +89,7 @@ def target_relation(statement: Delete | Update | Merge, destination: Landing) ->
     return relation_of_schema(statement.table, statement.table[-1], destination.schema, fold)
 
 
-def assigned_column(path: Name, statement: Update | Merge, destination: Landing) -> str:
+def assigned_column(path: Name, statement: Update | Merge, destination: WriteTarget) -> str:
     """Return an assigned column without the table's name before it, as Spark resolves it."""
     table = statement.table if statement.alias is None else (statement.alias,)
     folded = [part.lower() for part in path]
@@ -103,12 +103,12 @@ def assigned_column(path: Name, statement: Update | Merge, destination: Landing)
     return ".".join(path)
 
 
-def _has_column(destination: Landing, name: str) -> bool:
+def _has_column(destination: WriteTarget, name: str) -> bool:
     schema = destination.schema
     return schema.find_id(name, case_sensitive=destination.case_sensitive) is not None
 
 
-def values_of(columns: Sequence[str], texts: Sequence[str], destination: Landing) -> list[str]:
+def values_of(columns: Sequence[str], texts: Sequence[str], destination: WriteTarget) -> list[str]:
     """Return the values of assignments, the table's default in place of DEFAULT."""
     schema, case = destination.schema, destination.case_sensitive
     pairs = zip(columns, texts, strict=True)

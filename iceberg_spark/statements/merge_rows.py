@@ -28,18 +28,18 @@ from iceberg_spark.spark.sql.statements.rows import Merge, WhenClause
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.statements.answers import nothing
-from iceberg_spark.statements.landing import Landing, landing
 from iceberg_spark.statements.matched_columns import (
     assigned_column,
     once,
     target_relation,
     values_of,
 )
+from iceberg_spark.statements.write_target import WriteTarget, resolve_write_target
 
 
 def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     """Carry out a MERGE. Raises InvalidInputError for a row that several source rows match."""
-    destination = landing(spark, statement.table)
+    destination = resolve_write_target(spark, statement.table)
     moment = time.time_ns() // 1000
     source, ambiguous = _rows_of(spark, statement, destination, moment)
     if statement.schema_evolution:
@@ -99,7 +99,7 @@ def _ambiguous_columns(names: Collection[str]) -> Iterator[None]:
 
 
 def _rows_of(
-    spark: SparkSession, statement: Merge, destination: Landing, moment: int
+    spark: SparkSession, statement: Merge, destination: WriteTarget, moment: int
 ) -> tuple[DataFrame, list[str]]:
     """Return the source, and the names that several of its columns have.
 
@@ -153,7 +153,7 @@ def _at_one_moment(statement: Merge, stamped: Callable[[str], str]) -> Merge:
 
 
 def _evolving(
-    spark: SparkSession, statement: Merge, destination: Landing, source: Schema
+    spark: SparkSession, statement: Merge, destination: WriteTarget, source: Schema
 ) -> Schema:
     """Return the columns of the source that the table is to have."""
     alone = (statement.table[-1:], statement.table) if statement.alias is None else ()
@@ -178,7 +178,7 @@ def _evolving(
 
 
 def _with_values_of_stars(
-    spark: SparkSession, statement: Merge, source: DataFrame, destination: Landing
+    spark: SparkSession, statement: Merge, source: DataFrame, destination: WriteTarget
 ) -> Merge:
     """Return a merge whose `*` sets those columns and fields of the table that the source has.
 
@@ -239,7 +239,7 @@ def _with_clause(
 
 
 def _source(
-    spark: SparkSession, statement: Merge, rows: DataFrame, destination: Landing
+    spark: SparkSession, statement: Merge, rows: DataFrame, destination: WriteTarget
 ) -> Relation:
     named = statement.source_name
     full_name = () if named is None else whole_name(spark, named)

@@ -48,7 +48,6 @@ from iceberg_spark.spec.arguments import known_options
 from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 from iceberg_spark.spec.transforms import IdentityTransform
 from iceberg_spark.statements.answers import nothing
-from iceberg_spark.statements.landing import Landing, landing
 from iceberg_spark.statements.matched_columns import (
     assigned_column,
     check_columns_by_name,
@@ -60,6 +59,7 @@ from iceberg_spark.statements.matched_columns import (
     values_of,
 )
 from iceberg_spark.statements.partition_values import check_once, check_types, with_values
+from iceberg_spark.statements.write_target import WriteTarget, resolve_write_target
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 _EVOLVES = "say INSERT WITH SCHEMA EVOLUTION INTO"
@@ -72,7 +72,7 @@ _SAID_BY_THE_STATEMENT = {
 
 def truncate(spark: SparkSession, statement: Truncate) -> DataFrame:
     """Take all rows out of a table."""
-    destination = landing(spark, statement.table)
+    destination = resolve_write_target(spark, statement.table)
     with destination.verbs() as verbs:
         verbs.delete("true", branch=destination.branch, snapshot_properties=destination.properties)
     return nothing(spark)
@@ -101,14 +101,14 @@ class _PlannedInsert:
     """An insert whose rows are planned; `fixed` are the values of PARTITION."""
 
     statement: Insert
-    destination: Landing
+    destination: WriteTarget
     rows: DataFrame
     fixed: Mapping[str, str]
 
 
 def _planned(spark: SparkSession, statement: Insert) -> _PlannedInsert:
     _check_options(statement.options)
-    destination = landing(spark, statement.table, statement.options)
+    destination = resolve_write_target(spark, statement.table, statement.options)
     fixed = _partition_values(spark, destination, statement)
     rows = _query(spark, destination, statement, fixed).frame(spark)
     if statement.schema_evolution:
@@ -149,12 +149,12 @@ def planned_query(spark: SparkSession, statement: Insert) -> Query:
 
     Raises NoSuchTableError.
     """
-    destination = landing(spark, statement.table, statement.options)
+    destination = resolve_write_target(spark, statement.table, statement.options)
     return _query(spark, destination, statement, _partition_values(spark, destination, statement))
 
 
 def _query(
-    spark: SparkSession, destination: Landing, statement: Insert, fixed: Mapping[str, str]
+    spark: SparkSession, destination: WriteTarget, statement: Insert, fixed: Mapping[str, str]
 ) -> Query:
     """Return the query with the columns' defaults in place of DEFAULT in VALUES or SELECT.
 
@@ -181,7 +181,7 @@ def _is_resolved(query: Query, spark: SparkSession) -> bool:
         return False
 
 
-def _columns(destination: Landing, statement: Insert, fixed: Mapping[str, str]) -> list[str]:
+def _columns(destination: WriteTarget, statement: Insert, fixed: Mapping[str, str]) -> list[str]:
     """Return the columns that the query's are for, in its order."""
     every = [field.name for field in destination.schema.fields if field.name not in fixed]
     return list(statement.columns) or every
@@ -212,7 +212,7 @@ def _overwrite(spark: SparkSession, verbs: RowVerbs, planned: _PlannedInsert) ->
 
 
 def _matched(
-    destination: Landing, statement: Insert, rows: DataFrame, fixed: Mapping[str, str]
+    destination: WriteTarget, statement: Insert, rows: DataFrame, fixed: Mapping[str, str]
 ) -> DataFrame:
     """Return the rows under the names of the table's columns; `fixed` are in none of them."""
     _check_fixed_alone(destination, rows.columns if statement.by_name else statement.columns, fixed)
@@ -243,7 +243,7 @@ def _matched(
 
 
 def _check_fixed_alone(
-    destination: Landing, names: Sequence[str], fixed: Mapping[str, str]
+    destination: WriteTarget, names: Sequence[str], fixed: Mapping[str, str]
 ) -> None:
     """Refuse values for a column that has one by PARTITION (Spark: the same)."""
     fixed_names = {_spelt(destination, name) for name in fixed}
@@ -256,7 +256,7 @@ def _check_fixed_alone(
         raise with_condition(error, STATIC_PARTITION_COLUMN)
 
 
-def _stored(destination: Landing, rows: DataFrame) -> DataFrame:
+def _stored(destination: WriteTarget, rows: DataFrame) -> DataFrame:
     """Return rows cast to the table's types as Spark's ANSI store assignment does.
 
     Fields inside of columns are found by name, and none may be missing or too many.
@@ -266,7 +266,7 @@ def _stored(destination: Landing, rows: DataFrame) -> DataFrame:
     return rows.to(StructType(fields))
 
 
-def _fields(destination: Landing, names: Sequence[str]) -> list[StructField]:
+def _fields(destination: WriteTarget, names: Sequence[str]) -> list[StructField]:
     """Return the table's columns with these names. Raises InvalidSchemaError for unknown names."""
     table_names = _by_name(destination)
     kinds = {field.name: field for field in row_type(destination.schema).fields}
@@ -276,17 +276,17 @@ def _fields(destination: Landing, names: Sequence[str]) -> list[StructField]:
     return [kinds[table_names[_spelt(destination, name)]] for name in names]
 
 
-def _by_name(destination: Landing) -> dict[str, str]:
+def _by_name(destination: WriteTarget) -> dict[str, str]:
     """Return the names of the table's columns by how the session looks them up."""
     return {_spelt(destination, field.name): field.name for field in destination.schema.fields}
 
 
-def _spelt(destination: Landing, name: str) -> str:
+def _spelt(destination: WriteTarget, name: str) -> str:
     return name if destination.case_sensitive else name.lower()
 
 
 def _partition_values(
-    spark: SparkSession, destination: Landing, statement: Insert
+    spark: SparkSession, destination: WriteTarget, statement: Insert
 ) -> dict[str, str]:
     """Return the values of PARTITION (...), by the table's own names of the columns.
 
@@ -321,7 +321,7 @@ def _partition_values(
 
 def delete(spark: SparkSession, statement: Delete) -> DataFrame:
     """Delete the rows for which the condition is true."""
-    destination = landing(spark, statement.table)
+    destination = resolve_write_target(spark, statement.table)
     around = seen_around(spark, [statement.condition], [target_relation(statement, destination)])
     with with_inner_tables(spark, [statement.condition], around, destination.context) as (
         condition,
@@ -340,7 +340,7 @@ def delete(spark: SparkSession, statement: Delete) -> DataFrame:
 
 def update(spark: SparkSession, statement: Update) -> DataFrame:
     """Set columns of the rows for which the condition is true."""
-    destination = landing(spark, statement.table)
+    destination = resolve_write_target(spark, statement.table)
     columns = [assigned_column(path, statement, destination) for path, _ in statement.values]
     texts = values_of(columns, [text for _, text in statement.values], destination)
     expressions = [statement.condition, *texts]

@@ -21,8 +21,8 @@ from iceberg_spark.spark.sql.current_namespace import current_namespace, use_nam
 from iceberg_spark.spark.sql.enabled_sessions import is_enabled
 from iceberg_spark.spark.sql.frames import Frames, frames_as_views
 from iceberg_spark.spark.sql.inner_tables import with_inner_query
-from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import Args, plan_query
+from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spark.sql.statements.call import Call
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spark.sql.statements.listings import (
@@ -105,12 +105,14 @@ def _at_once(
 ) -> DataFrame:
     match statement:
         case Explain() | TemporaryView() | CachedView():
-            is_ours = mentions_ours(spark, statement.query)
-            return _of_query(spark, statement, args) if is_ours else _by_spark(spark, text, args)
+            is_iceberg = references_iceberg(spark, statement.query)
+            return _of_query(spark, statement, args) if is_iceberg else _by_spark(spark, text, args)
         case SetVariable():
-            is_ours = mentions_ours(spark, text)
+            is_iceberg = references_iceberg(spark, text)
             return (
-                set_variables(spark, statement, args) if is_ours else _by_spark(spark, text, args)
+                set_variables(spark, statement, args)
+                if is_iceberg
+                else _by_spark(spark, text, args)
             )
         case Other(_, words):
             return _other(spark, words, text, args)
@@ -164,7 +166,7 @@ def _command(spark: SparkSession, command: Command, text: str, args: Args) -> Da
 def _several_inserts(
     spark: SparkSession, statement: MultiInsert, text: str, args: Args
 ) -> DataFrame:
-    if not mentions_ours(spark, text):
+    if not references_iceberg(spark, text):
         return _by_spark(spark, text, args)
     if args:
         bound = read_statement(with_arguments(spark, text, args), session_dialect(spark))
@@ -259,7 +261,7 @@ def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -
     query = command.query if isinstance(command, CreateTable | Insert) else None
     ctes = command.ctes if isinstance(command, Insert) else ""
     own = "" if query is None else query.removeprefix(f"{ctes} ")
-    if query is None or own not in text or not mentions_ours(spark, query):
+    if query is None or own not in text or not references_iceberg(spark, query):
         return _by_spark(spark, text, args)
     head = text[: text.rindex(own)].replace(ctes, "", 1)  # Spark takes them behind INSERT as well
     with with_inner_query(spark, query) as replaced:
@@ -268,14 +270,15 @@ def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -
 
 def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
     """Let Spark run an unknown statement; raise an error if Iceberg tables prevent that."""
-    if words.startswith("EXPLAIN") and mentions_ours(spark, text):  # Spark answers with its fault
+    # Spark returns the error of the explained statement as rows.
+    if words.startswith("EXPLAIN") and references_iceberg(spark, text):
         explained = _explained(spark, text, args)
         if explained is not None:
             return explained
     try:
         return _by_spark(spark, text, args)
     except AnalysisException as error:
-        if _OF_SESSION.match(text) or not mentions_ours(spark, text):
+        if _OF_SESSION.match(text) or not references_iceberg(spark, text):
             raise
         if isinstance(error, ParseException):
             raise UnreadableTextError(f"{text.strip()}: {error}") from error

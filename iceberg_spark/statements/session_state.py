@@ -14,9 +14,9 @@ from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments, with_expressions
 from iceberg_spark.spark.sql.inner_tables import with_inner_tables
-from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.named_by_text import with_given_names
 from iceberg_spark.spark.sql.query import Args
+from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spark.sql.statements.read import Query, read_statement
 from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate, SetVariable
 from iceberg_spark.statements.answers import nothing, values_of
@@ -42,11 +42,11 @@ def build_immediate_text(
     if not isinstance(template, str):
         return None
     by_name = "IDENTIFIER" in template.upper()
-    if not by_name and not mentions_ours(spark, template):
+    if not by_name and not references_iceberg(spark, template):
         return None
     inner_text = with_expressions(spark, template, statement.values)
     named, _ = with_given_names(spark, inner_text, None)
-    if not mentions_ours(spark, named):
+    if not references_iceberg(spark, named):
         return None
     inner = read_statement(named, dialect)
     if isinstance(inner, ExecuteImmediate):
@@ -58,7 +58,7 @@ def build_immediate_text(
 
 def may_name_iceberg_tables(spark: SparkSession, text: str, args: Args) -> bool:
     """Return whether a statement, or a text that it executes, may name Iceberg tables."""
-    if mentions_ours(spark, text) or _IMMEDIATE.match(text):
+    if references_iceberg(spark, text) or _IMMEDIATE.match(text):
         return True
     named, _ = with_given_names(spark, text, args)
     return named is not text

@@ -18,7 +18,6 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.frames import with_frames
 from iceberg_spark.spark.sql.functions import with_functions
-from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.named_by_text import with_given_names
 from iceberg_spark.spark.sql.query import (
     Args,
@@ -27,6 +26,7 @@ from iceberg_spark.spark.sql.query import (
     SparksTable,
     plan_query,
 )
+from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spark.sql.statements.read import read_statement
 from iceberg_spark.spark.sql.statements.script import read_script
 from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate
@@ -87,14 +87,14 @@ def _run(spark: SparkSession, query: str, args: Args, frames: Mapping[str, Any])
     query = with_variables(spark, query)
     text, named_frames = with_frames(spark, query, frames) if frames else (query, {})
     text, left = with_given_names(spark, text, args)
-    script = read_script(text, session_dialect(spark)) if mentions_ours(spark, text) else None
+    script = read_script(text, session_dialect(spark)) if references_iceberg(spark, text) else None
     if script is not None:
         return run_script(spark, script, text, args, frames, sql_with)
     try:
         text = with_functions(spark, text)
         statement = read_statement(text, session_dialect(spark))
     except InvalidInputError:
-        if mentions_ours(spark, text):
+        if references_iceberg(spark, text):
             raise
         return run_sql(spark, query, args, **frames)
     if isinstance(statement, ExecuteImmediate):
@@ -124,7 +124,7 @@ def explain(spark: SparkSession, query: str) -> str:
     """
     _check(spark, query)
     parts = plan_query(spark, query).parts
-    if not parts and mentions_ours(spark, query):
+    if not parts and references_iceberg(spark, query):
         return ShownText("Spark alone can parse this query: EXPLAIN shows which files it reads.")
     if not parts:
         return ShownText("The query names no Iceberg table.")

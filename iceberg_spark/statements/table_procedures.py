@@ -13,14 +13,14 @@ from iceberg_spark.errors import InvalidInputError, InvalidOptionError, Unsuppor
 from iceberg_spark.io import location
 from iceberg_spark.scan.incremental import CHANGE_BOUNDS, change_bounds
 from iceberg_spark.spark.session.active_session import is_case_sensitive
-from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import plan_query
+from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.spec.quoted_name import quoted
-from iceberg_spark.statements.landing import landing_at
 from iceberg_spark.statements.procedure import Called, Procedure, Rows
 from iceberg_spark.statements.procedure_values import COUNT, FLAG, PAIRS, TEXT, TEXTS
 from iceberg_spark.statements.target import Target, catalog_named
+from iceberg_spark.statements.write_target import load_write_target
 from iceberg_spark.write.import_folder import ImportOptions, check_same_files
 
 
@@ -145,10 +145,10 @@ def _migrate(called: Called) -> Rows:
 
 def _upsert(called: Called) -> Rows:
     """Upsert as a statement does: to the branch of the name or of the session, or staged."""
-    destination = landing_at(called.spark, called.target())
+    destination = load_write_target(called.spark, called.target())
     source = f"TABLE {called.values['source_view']}"
-    is_ours = mentions_ours(called.spark, source)
-    changes = plan_query(called.spark, source).frame(called.spark) if is_ours else _view(called)
+    is_iceberg = references_iceberg(called.spark, source)
+    changes = plan_query(called.spark, source).frame(called.spark) if is_iceberg else _view(called)
     with destination.verbs() as verbs:
         result = verbs.upsert(
             changes,

@@ -89,7 +89,7 @@ def test_a_name_and_an_option_say_one_branch(enabled: Any) -> None:
         writer.overwritePartitions,
         lambda: writer.overwrite(sf.lit(True)),
     ):
-        with pytest.raises(InvalidOptionError, match="says branch 'a'"):
+        with pytest.raises(InvalidOptionError, match="has branch 'a'"):
             write()
     enabled.range(2, 3).writeTo("st.d.t").option("Branch", "b").append()
     found = [ids(enabled.table(f"st.d.t{end}")) for end in ("", ".branch_a", ".branch_b")]

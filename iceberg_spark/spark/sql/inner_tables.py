@@ -16,12 +16,12 @@ from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.catalyst.classic_queries import frame_of
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.session_dialect import session_dialect
-from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.named_relation import folding, named_relation
 from iceberg_spark.spark.sql.own_names import Around, Naming
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.qualifiers import Name, edited
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
+from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.statement_context import StatementContext
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
@@ -77,7 +77,7 @@ def _replaced(
     context: StatementContext, text: str, views: ExitStack, before: str, around: Around = _NOTHING
 ) -> str:
     spark = context.spark
-    if not _has_subquery(text) or not mentions_ours(spark, text):
+    if not _has_subquery(text) or not references_iceberg(spark, text):
         naming = _naming(spark, text, around)
         if naming is None:
             return text

@@ -13,8 +13,8 @@ from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
-from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import Args
+from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spark.sql.statements.cursor import Cursor, script_tokens, tokens_of
 from iceberg_spark.spec.quoted_name import quoted
 
@@ -43,7 +43,11 @@ def with_given_names(spark: SparkSession, text: str, args: Args) -> tuple[str, A
         pieces += [text[position : clause.start], name]
         position = clause.end
     named = "".join([*pieces, text[position:]])
-    return (named, values.left(clauses)) if names and mentions_ours(spark, named) else (text, args)
+    return (
+        (named, values.left(clauses))
+        if names and references_iceberg(spark, named)
+        else (text, args)
+    )
 
 
 @dataclass(frozen=True, slots=True)

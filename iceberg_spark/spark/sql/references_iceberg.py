@@ -1,4 +1,4 @@
-"""Whether a statement may be about Iceberg tables; all others go to Spark unchanged."""
+"""Whether a statement may refer to Iceberg tables; all others go to Spark unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BEFORE_CATALOGS = (
 )  # fmt: skip
 
 
-def mentions_ours(spark: SparkSession, text: str) -> bool:
+def references_iceberg(spark: SparkSession, text: str) -> bool:
     """Return whether a text has a name in an Iceberg catalog, or a location in backticks.
 
     It takes one or two round trips if a name has dots, and for each catalog. After USE every name

@@ -1,11 +1,11 @@
-"""Every form of a statement shows the catalog that it is about, so that Spark is not asked."""
+"""The catalog of a statement is found in its text, without a request to Spark."""
 
 from typing import get_args
 
 import pytest
 
 from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.spark.sql.mentions import catalogs_in
+from iceberg_spark.spark.sql.references_iceberg import catalogs_in
 from iceberg_spark.spark.sql.statements.read import Command, read_statement
 
 KINDS = ("NAMESPACE", "DATABASE", "SCHEMA")
@@ -72,12 +72,12 @@ EVERY = [text.replace("{kind}", kind) for text in OF_NAMESPACES for kind in KIND
 
 
 @pytest.mark.parametrize("text", EVERY)
-def test_a_statement_shows_its_catalog(text: str) -> None:
+def test_the_catalog_of_every_statement_is_recognized(text: str) -> None:
     for written in ("c", "`c`"):
         assert "c" in (catalogs_in(text.format(c=written), SPARK) or ()), text
 
 
-def test_no_form_of_a_statement_is_left_out() -> None:
+def test_every_command_is_covered() -> None:
     nameless = {"ShowCurrentNamespace"}
     read = {type(read_statement(text.format(c="c"))).__name__ for text in EVERY}
     known = {kind.__name__ for kind in get_args(Command)}
@@ -85,7 +85,7 @@ def test_no_form_of_a_statement_is_left_out() -> None:
     assert read <= known
 
 
-def test_a_location_in_backticks_may_be_ours_and_what_cant_be_read_is_sparks() -> None:
+def test_a_location_may_be_an_iceberg_table_and_an_unreadable_text_is_not() -> None:
     assert catalogs_in("DROP TABLE `/data/t`", SPARK) is None
     assert catalogs_in("SELECT 'never closed", SPARK) == []
     assert catalogs_in("SELECT 'in c.d.t' AS x", SPARK) == []

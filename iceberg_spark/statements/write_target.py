@@ -26,7 +26,7 @@ from iceberg_spark.statements.target import Name, Target, target
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class WriteTarget:
     """A table and branch that a statement changes. `properties` go into the snapshot.
 
     - `path`: The table's name or location as the statement has it, without the branch.
@@ -55,8 +55,8 @@ class Landing:
         """The table's columns as the statement leaves them."""
         return self.table.schema() if self.wider is None else self.wider
 
-    def with_columns(self, columns: Schema) -> Landing:
-        """Return this landing with the columns that the table lacks added, and types widened.
+    def with_columns(self, columns: Schema) -> WriteTarget:
+        """Return this target with the columns that the table lacks added, and types widened.
 
         Raises InvalidSchemaError for types that cannot be widened.
         """
@@ -119,8 +119,10 @@ class Landing:
             to.manage_snapshots().create_branch(snapshot_id, self.branch).commit()
 
 
-def landing(spark: SparkSession, name: Name, options: Mapping[str, str] | None = None) -> Landing:
-    """Return where a statement's rows go; `options` are those of the write.
+def resolve_write_target(
+    spark: SparkSession, name: Name, options: Mapping[str, str] | None = None
+) -> WriteTarget:
+    """Return the table and branch that get a statement's rows; `options` are those of the write.
 
     The branch is that of the name (`cat.db.t.branch_x`) or of the option. Without either, if the
     table has `write.wap.enabled`, it is the session's `spark.wap.branch`, created with the rows if
@@ -128,13 +130,13 @@ def landing(spark: SparkSession, name: Name, options: Mapping[str, str] | None =
     SparkTableUtil.determineWriteBranch, SparkWriteConf.wapId). Raises NoSuchTableError,
     InvalidInputError, InvalidOptionError.
     """
-    return landing_at(spark, target(spark, name), options)
+    return load_write_target(spark, target(spark, name), options)
 
 
-def landing_at(
+def load_write_target(
     spark: SparkSession, destination: Target, options: Mapping[str, str] | None = None
-) -> Landing:
-    """Return where the rows of a statement with a resolved table go; see `landing`."""
+) -> WriteTarget:
+    """Load the table that gets a statement's rows; see `resolve_write_target`."""
     context, case = StatementContext(spark), is_case_sensitive(spark)
     loaded = context.load(destination.catalog, destination.identifier)
     settings = {**(options or {}), "path": destination.path}
@@ -147,7 +149,7 @@ def landing_at(
     branch = branch or wap_branch(spark, table.properties)
     staged = wap_id(spark, table.properties)
     is_new = staged is None and not is_chosen and branch is not None and branch not in table.refs()
-    return Landing(
+    return WriteTarget(
         destination.catalog,
         table,
         destination.path,
@@ -165,5 +167,5 @@ def _check_branch(named: str | None, option: str | None) -> None:
     """Raise InvalidOptionError for two branches (Java: SparkTableUtil.determineWriteBranch)."""
     if named is not None and option not in (None, named):
         raise InvalidOptionError(
-            f"The name says branch '{named}', option 'branch' says '{option}': leave one out"
+            f"The name has branch '{named}', option 'branch' is '{option}': leave one out"
         )
