@@ -42,7 +42,12 @@ class LazyFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # whatever the function takes
         """Import the module and call its function."""
-        return getattr(import_module(self._module), self._name)(*args, **kwargs)
+        return self.function(*args, **kwargs)
+
+    @property
+    def function(self) -> Any:  # whatever the module holds
+        """The function, whose module is imported now."""
+        return getattr(import_module(self._module), self._name)
 
 
 class LazyNames:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.lazy import LazyFunction, LazyModule
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.statements.alter_table import AlterTable
@@ -38,25 +39,16 @@ from iceberg_spark.spark.sql.statements.namespaces import (
 from iceberg_spark.spark.sql.statements.read import Command
 from iceberg_spark.spark.sql.statements.rows import Delete, Insert, Merge, Truncate, Update
 from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
-from iceberg_spark.statements import (
-    alterations,
-    definitions,
-    in_catalogs,
-    merge_rows,
-    procedures,
-    row_changes,
-    shown,
-    shown_partitions,
-    shown_routines,
-    shown_tables,
-    views,
-)
 from iceberg_spark.statements.answers import nothing
 from iceberg_spark.statements.matched_columns import refusing_inner_defaults, reporting_overflow
 from iceberg_spark.statements.target import table_above, target
 
 _SET_OPERATION = re.compile(r"\b(UNION|EXCEPT|INTERSECT|MINUS)\b", re.IGNORECASE)
 _BEHIND_VALUES = re.compile(r"\b(WHERE|HAVING)\b", re.IGNORECASE)
+_PACKAGE = "iceberg_spark.statements"
+_definitions = LazyModule(f"{_PACKAGE}.definitions")
+_in_catalogs = LazyModule(f"{_PACKAGE}.in_catalogs")
+_shown_tables = LazyModule(f"{_PACKAGE}.shown_tables")
 Runner: TypeAlias = Callable[[SparkSession, Any], DataFrame]
 
 
@@ -67,7 +59,8 @@ def run_command(spark: SparkSession, command: Command) -> DataFrame:
 
 def _create_table(spark: SparkSession, command: CreateTable) -> DataFrame:
     rows = None if command.query is None else plan_query(spark, command.query).frame(spark)
-    return definitions.create_table(spark, command, rows)
+    frame: DataFrame = _definitions.create_table(spark, command, rows)
+    return frame
 
 
 def _refuses_inner_defaults(run: Runner) -> Runner:
@@ -99,41 +92,47 @@ def _refresh_table(spark: SparkSession, command: RefreshTable) -> DataFrame:
 
 
 def _show_tables_extended(spark: SparkSession, command: ShowTablesExtended) -> DataFrame:
-    pattern = shown_tables.text(command.pattern)
+    pattern = _shown_tables.text(command.pattern)
     sparks = run_sql(spark, f"SHOW TABLE EXTENDED IN spark_catalog.default LIKE {pattern}")
-    return in_catalogs.show_tables_extended(spark, command, sparks)
+    frame: DataFrame = _in_catalogs.show_tables_extended(spark, command, sparks)
+    return frame
+
+
+def _lazy(module: str, name: str) -> Runner:
+    """Return a function of this package whose module is imported when it runs first."""
+    return LazyFunction(f"{_PACKAGE}.{module}", name)
 
 
 RUNNERS: Mapping[type, Runner] = {
     CreateTable: _create_table,
-    DropTable: definitions.drop,
-    AlterTable: alterations.alter_table,
-    Call: procedures.call,
-    CreateView: views.create_view,
-    DropView: views.drop_view,
-    AlterView: views.alter_view,
-    Insert: _refuses_inner_defaults(row_changes.insert),
-    Merge: _refuses_inner_defaults(merge_rows.merge),
-    Update: _refuses_inner_defaults(row_changes.update),
-    Delete: row_changes.delete,
-    Truncate: row_changes.truncate,
-    ShowTables: in_catalogs.show_tables,
+    DropTable: _lazy("definitions", "drop"),
+    AlterTable: _lazy("alterations", "alter_table"),
+    Call: _lazy("procedures", "call"),
+    CreateView: _lazy("views", "create_view"),
+    DropView: _lazy("views", "drop_view"),
+    AlterView: _lazy("views", "alter_view"),
+    Insert: _refuses_inner_defaults(_lazy("row_changes", "insert")),
+    Merge: _refuses_inner_defaults(_lazy("merge_rows", "merge")),
+    Update: _refuses_inner_defaults(_lazy("row_changes", "update")),
+    Delete: _lazy("row_changes", "delete"),
+    Truncate: _lazy("row_changes", "truncate"),
+    ShowTables: _lazy("in_catalogs", "show_tables"),
     ShowTablesExtended: _show_tables_extended,
-    ShowNamespaces: in_catalogs.show_namespaces,
-    DescribeNamespace: in_catalogs.describe_namespace,
-    ShowViews: views.show_views,
-    ShowFunctions: shown_routines.show_functions,
-    ShowProcedures: shown_routines.show_procedures,
-    DescribeRoutine: shown_routines.describe_routine,
-    DescribeTable: shown.show_table,
-    ShowCreateTable: shown.show_table,
-    ShowProperties: shown.show_table,
-    ShowColumns: shown.show_table,
-    ShowPartitions: shown_partitions.show_partitions,
+    ShowNamespaces: _lazy("in_catalogs", "show_namespaces"),
+    DescribeNamespace: _lazy("in_catalogs", "describe_namespace"),
+    ShowViews: _lazy("views", "show_views"),
+    ShowFunctions: _lazy("shown_routines", "show_functions"),
+    ShowProcedures: _lazy("shown_routines", "show_procedures"),
+    DescribeRoutine: _lazy("shown_routines", "describe_routine"),
+    DescribeTable: _lazy("shown", "show_table"),
+    ShowCreateTable: _lazy("shown", "show_table"),
+    ShowProperties: _lazy("shown", "show_table"),
+    ShowColumns: _lazy("shown", "show_table"),
+    ShowPartitions: _lazy("shown_partitions", "show_partitions"),
     RefreshTable: _refresh_table,
-    CreateNamespace: in_catalogs.create_namespace,
-    DropNamespace: in_catalogs.drop_namespace,
-    AlterNamespace: in_catalogs.alter_namespace,
-    CommentOn: shown_tables.comment_on,
+    CreateNamespace: _lazy("in_catalogs", "create_namespace"),
+    DropNamespace: _lazy("in_catalogs", "drop_namespace"),
+    AlterNamespace: _lazy("in_catalogs", "alter_namespace"),
+    CommentOn: _lazy("shown_tables", "comment_on"),
 }
 """The function of each kind of command, but for `USE`, which names no table."""

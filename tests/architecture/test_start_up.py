@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
+from iceberg_spark.lazy import LazyFunction
+from iceberg_spark.statements import commands
 from tests.architecture.source import ROOT
 
 SLOW = (
@@ -132,3 +134,15 @@ def test_a_catalog_loads_no_slow_module_before_it_needs_one():
     )
     assert "iceberg_spark.api.catalog" in loaded
     assert not loaded & {*SLOW, *OF_CATALOGS, "pyspark"}
+
+
+def test_enabling_a_session_imports_no_module_of_a_rare_statement():
+    loaded = loaded_by("import iceberg_spark.pyspark_hooks.enable")
+    rare = ("procedures", "table_procedures", "maintenance_procedures", "merge_rows", "alterations")
+    assert not loaded & {f"iceberg_spark.statements.{name}" for name in rare}
+
+
+def test_each_kind_of_statement_has_a_function():
+    for kind, run in commands.RUNNERS.items():
+        if isinstance(run, LazyFunction):
+            assert callable(run.function), kind
