@@ -45,10 +45,9 @@ from iceberg_spark.statements.target import table_above, target
 
 _SET_OPERATION = re.compile(r"\b(UNION|EXCEPT|INTERSECT|MINUS)\b", re.IGNORECASE)
 _BEHIND_VALUES = re.compile(r"\b(WHERE|HAVING)\b", re.IGNORECASE)
-_PACKAGE = "iceberg_spark.statements"
-_definitions = LazyModule(f"{_PACKAGE}.definitions")
-_in_catalogs = LazyModule(f"{_PACKAGE}.in_catalogs")
-_shown_tables = LazyModule(f"{_PACKAGE}.shown_tables")
+_definitions = LazyModule("iceberg_spark.statements.definitions")
+_in_catalogs = LazyModule("iceberg_spark.statements.in_catalogs")
+_shown_tables = LazyModule("iceberg_spark.statements.shown_tables")
 Runner: TypeAlias = Callable[[SparkSession, Any], DataFrame]
 
 
@@ -98,41 +97,36 @@ def _show_tables_extended(spark: SparkSession, command: ShowTablesExtended) -> D
     return frame
 
 
-def _lazy(module: str, name: str) -> Runner:
-    """Return a function of this package whose module is imported when it runs first."""
-    return LazyFunction(f"{_PACKAGE}.{module}", name)
-
-
 RUNNERS: Mapping[type, Runner] = {
     CreateTable: _create_table,
-    DropTable: _lazy("definitions", "drop"),
-    AlterTable: _lazy("alterations", "alter_table"),
-    Call: _lazy("procedures", "call"),
-    CreateView: _lazy("views", "create_view"),
-    DropView: _lazy("views", "drop_view"),
-    AlterView: _lazy("views", "alter_view"),
-    Insert: _refuses_inner_defaults(_lazy("row_changes", "insert")),
-    Merge: _refuses_inner_defaults(_lazy("merge_rows", "merge")),
-    Update: _refuses_inner_defaults(_lazy("row_changes", "update")),
-    Delete: _lazy("row_changes", "delete"),
-    Truncate: _lazy("row_changes", "truncate"),
-    ShowTables: _lazy("in_catalogs", "show_tables"),
+    DropTable: LazyFunction("iceberg_spark.statements.definitions", "drop"),
+    AlterTable: LazyFunction("iceberg_spark.statements.alterations", "alter_table"),
+    Call: LazyFunction("iceberg_spark.statements.procedures", "call"),
+    CreateView: LazyFunction("iceberg_spark.statements.views", "create_view"),
+    DropView: LazyFunction("iceberg_spark.statements.views", "drop_view"),
+    AlterView: LazyFunction("iceberg_spark.statements.views", "alter_view"),
+    Insert: _refuses_inner_defaults(LazyFunction("iceberg_spark.statements.row_changes", "insert")),
+    Merge: _refuses_inner_defaults(LazyFunction("iceberg_spark.statements.merge_rows", "merge")),
+    Update: _refuses_inner_defaults(LazyFunction("iceberg_spark.statements.row_changes", "update")),
+    Delete: LazyFunction("iceberg_spark.statements.row_changes", "delete"),
+    Truncate: LazyFunction("iceberg_spark.statements.row_changes", "truncate"),
+    ShowTables: LazyFunction("iceberg_spark.statements.in_catalogs", "show_tables"),
     ShowTablesExtended: _show_tables_extended,
-    ShowNamespaces: _lazy("in_catalogs", "show_namespaces"),
-    DescribeNamespace: _lazy("in_catalogs", "describe_namespace"),
-    ShowViews: _lazy("views", "show_views"),
-    ShowFunctions: _lazy("shown_routines", "show_functions"),
-    ShowProcedures: _lazy("shown_routines", "show_procedures"),
-    DescribeRoutine: _lazy("shown_routines", "describe_routine"),
-    DescribeTable: _lazy("shown", "show_table"),
-    ShowCreateTable: _lazy("shown", "show_table"),
-    ShowProperties: _lazy("shown", "show_table"),
-    ShowColumns: _lazy("shown", "show_table"),
-    ShowPartitions: _lazy("shown_partitions", "show_partitions"),
+    ShowNamespaces: LazyFunction("iceberg_spark.statements.in_catalogs", "show_namespaces"),
+    DescribeNamespace: LazyFunction("iceberg_spark.statements.in_catalogs", "describe_namespace"),
+    ShowViews: LazyFunction("iceberg_spark.statements.views", "show_views"),
+    ShowFunctions: LazyFunction("iceberg_spark.statements.shown_routines", "show_functions"),
+    ShowProcedures: LazyFunction("iceberg_spark.statements.shown_routines", "show_procedures"),
+    DescribeRoutine: LazyFunction("iceberg_spark.statements.shown_routines", "describe_routine"),
+    DescribeTable: LazyFunction("iceberg_spark.statements.shown", "show_table"),
+    ShowCreateTable: LazyFunction("iceberg_spark.statements.shown", "show_table"),
+    ShowProperties: LazyFunction("iceberg_spark.statements.shown", "show_table"),
+    ShowColumns: LazyFunction("iceberg_spark.statements.shown", "show_table"),
+    ShowPartitions: LazyFunction("iceberg_spark.statements.shown_partitions", "show_partitions"),
     RefreshTable: _refresh_table,
-    CreateNamespace: _lazy("in_catalogs", "create_namespace"),
-    DropNamespace: _lazy("in_catalogs", "drop_namespace"),
-    AlterNamespace: _lazy("in_catalogs", "alter_namespace"),
-    CommentOn: _lazy("shown_tables", "comment_on"),
+    CreateNamespace: LazyFunction("iceberg_spark.statements.in_catalogs", "create_namespace"),
+    DropNamespace: LazyFunction("iceberg_spark.statements.in_catalogs", "drop_namespace"),
+    AlterNamespace: LazyFunction("iceberg_spark.statements.in_catalogs", "alter_namespace"),
+    CommentOn: LazyFunction("iceberg_spark.statements.shown_tables", "comment_on"),
 }
 """The function of each kind of command, but for `USE`, which names no table."""
