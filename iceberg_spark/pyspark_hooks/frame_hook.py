@@ -18,10 +18,10 @@ from iceberg_spark.spark.catalyst.classic_frame import alias_of
 from iceberg_spark.spark.catalyst.column_texts import MergeNames, check_column, column_text
 from iceberg_spark.spark.session.error_conditions import NO_MERGE_ACTION, with_condition
 from iceberg_spark.spark.session.session_dialect import session_dialect
-from iceberg_spark.spark.sql.coerced_structs import CoercedStructs, coerces_structs
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
 from iceberg_spark.spark.sql.named_relation import folding
 from iceberg_spark.spark.sql.qualifiers import paths
+from iceberg_spark.spark.sql.struct_coercion import StructCoercion, coerces_structs
 from iceberg_spark.spark.sql.table_names import table_parts
 from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
@@ -112,7 +112,7 @@ class FrameMerge:
             stars = star_values(columns, destination.schema, names.alias, case_sensitive=case)
         if not coerces:
             return {"update": stars, "insert": stars}
-        structs = CoercedStructs(
+        structs = StructCoercion(
             columns, destination.schema, names.alias, names.target[-1], case, self._evolves
         )
         return {"update": structs.updates() or stars, "insert": structs.inserts() or stars}

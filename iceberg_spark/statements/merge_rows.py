@@ -16,15 +16,15 @@ from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.fixed_clock import BARE, clock
 from iceberg_spark.spark.session.error_conditions import AMBIGUOUS_REFERENCE, with_condition
 from iceberg_spark.spark.session.session_dialect import session_dialect
-from iceberg_spark.spark.sql.coerced_structs import CoercedStructs, coerces_structs
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
-from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
 from iceberg_spark.spark.sql.named_relation import folding, relation_of_frame
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.query import Query, SparksTable, plan_query
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.statements.rows import Merge, WhenClause
+from iceberg_spark.spark.sql.struct_coercion import StructCoercion, coerces_structs
+from iceberg_spark.spark.sql.subquery_views import outer_scope, with_subquery_views
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.statements.answers import nothing
@@ -56,8 +56,8 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
         columns = [assigned_column(path, statement, destination) for path in clause.columns or ()]
         texts += [clause.condition or "true", *values_of(columns, clause.values, destination)]
     source_relation = _source(spark, statement, source, destination)
-    around = seen_around(spark, texts, [target_relation(statement, destination), source_relation])
-    inner = with_inner_tables(spark, texts, around, destination.context)
+    outer = outer_scope(spark, texts, [target_relation(statement, destination), source_relation])
+    inner = with_subquery_views(spark, texts, outer, destination.context)
     with inner as (on, *expressions), destination.verbs(as_seen=True) as verbs:
         builder = verbs.merge(
             source,
@@ -66,8 +66,8 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
             snapshot_properties=destination.properties,
             case_sensitive=destination.case_sensitive,
             aliases=(
-                around.name(0, statement.alias or statement.table[-1]),
-                around.name(1, statement.source_alias),
+                outer.name(0, statement.alias or statement.table[-1]),
+                outer.name(1, statement.source_alias),
             ),
         )
         left = iter(expressions)
@@ -200,7 +200,7 @@ def _with_values_of_stars(
     values = {"update": stars, "insert": stars}
     if coerces:
         target = statement.alias or statement.table[-1]
-        structs = CoercedStructs(source_schema, destination.schema, alias, target, case, evolves)
+        structs = StructCoercion(source_schema, destination.schema, alias, target, case, evolves)
         values = {"update": structs.updates() or stars, "insert": structs.inserts() or stars}
     clauses = tuple(_with_star(clause, values.get(clause.does)) for clause in statement.clauses)
     return replace(statement, clauses=clauses)

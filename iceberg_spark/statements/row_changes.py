@@ -34,8 +34,7 @@ from iceberg_spark.spark.session.error_conditions import (
 )
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.session.session_dialect import session_dialect
-from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
-from iceberg_spark.spark.sql.own_names import Around
+from iceberg_spark.spark.sql.qualified_columns import OuterScope
 from iceberg_spark.spark.sql.query import Query, plan_query
 from iceberg_spark.spark.sql.row_filter import parse_row_filter
 from iceberg_spark.spark.sql.statements.rows import (
@@ -44,6 +43,7 @@ from iceberg_spark.spark.sql.statements.rows import (
     Truncate,
     Update,
 )
+from iceberg_spark.spark.sql.subquery_views import outer_scope, with_subquery_views
 from iceberg_spark.spec.arguments import known_options
 from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 from iceberg_spark.spec.transforms import IdentityTransform
@@ -322,11 +322,11 @@ def _partition_values(
 def delete(spark: SparkSession, statement: Delete) -> DataFrame:
     """Delete the rows for which the condition is true."""
     destination = resolve_write_target(spark, statement.table)
-    around = seen_around(spark, [statement.condition], [target_relation(statement, destination)])
-    with with_inner_tables(spark, [statement.condition], around, destination.context) as (
+    outer = outer_scope(spark, [statement.condition], [target_relation(statement, destination)])
+    with with_subquery_views(spark, [statement.condition], outer, destination.context) as (
         condition,
     ):
-        alias = _alias(statement, around, [condition])
+        alias = _alias(statement, outer, [condition])
         with destination.verbs(as_seen=not is_of_one_row([condition])) as verbs:
             verbs.delete(
                 condition,
@@ -344,8 +344,8 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
     columns = [assigned_column(path, statement, destination) for path, _ in statement.values]
     texts = values_of(columns, [text for _, text in statement.values], destination)
     expressions = [statement.condition, *texts]
-    around = seen_around(spark, expressions, [target_relation(statement, destination)])
-    inner = with_inner_tables(spark, expressions, around, destination.context)
+    outer = outer_scope(spark, expressions, [target_relation(statement, destination)])
+    inner = with_subquery_views(spark, expressions, outer, destination.context)
     as_seen = not is_of_one_row(expressions)
     with inner as (condition, *values), destination.verbs(as_seen=as_seen) as verbs:
         verbs.update(
@@ -354,12 +354,12 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
             branch=destination.branch,
             snapshot_properties=destination.properties,
             case_sensitive=destination.case_sensitive,
-            alias=_alias(statement, around, [condition, *values]),
+            alias=_alias(statement, outer, [condition, *values]),
         )
     return nothing(spark)
 
 
-def _alias(statement: Delete | Update, around: Around, texts: Sequence[str]) -> str | None:
+def _alias(statement: Delete | Update, outer: OuterScope, texts: Sequence[str]) -> str | None:
     """Return the name of the table in expressions; None without one, which prunes more files."""
-    name = around.name(0, statement.alias or statement.table[-1])
+    name = outer.name(0, statement.alias or statement.table[-1])
     return name if names_in([f"{name}.", f"{name}`."], texts) else None

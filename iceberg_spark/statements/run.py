@@ -20,7 +20,6 @@ from iceberg_spark.spark.sql.arguments import with_arguments, with_versions
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
 from iceberg_spark.spark.sql.enabled_sessions import is_enabled
 from iceberg_spark.spark.sql.frames import Frames, frames_as_views
-from iceberg_spark.spark.sql.inner_tables import with_inner_query
 from iceberg_spark.spark.sql.query import Args, plan_query
 from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spark.sql.statements.call import Call
@@ -56,6 +55,7 @@ from iceberg_spark.spark.sql.statements.rows import (
 )
 from iceberg_spark.spark.sql.statements.session_state import SetVariable
 from iceberg_spark.spark.sql.statements.views import CreateView
+from iceberg_spark.spark.sql.subquery_views import with_query_views
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.statements import (
@@ -187,7 +187,7 @@ def _prepared_insert(spark: SparkSession, views: ExitStack, insert: Insert) -> C
     """
     if names_table(spark, insert.table):
         return row_changes.prepare_insert(spark, insert)
-    query = views.enter_context(with_inner_query(spark, insert.query))
+    query = views.enter_context(with_query_views(spark, insert.query))
     return partial(run_sql, spark, f"{insert.head}{query}")
 
 
@@ -264,7 +264,7 @@ def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -
     if query is None or own not in text or not references_iceberg(spark, query):
         return _by_spark(spark, text, args)
     head = text[: text.rindex(own)].replace(ctes, "", 1)  # Spark takes them behind INSERT as well
-    with with_inner_query(spark, query) as replaced:
+    with with_query_views(spark, query) as replaced:
         return _by_spark(spark, f"{head}{replaced}", args)
 
 

@@ -13,12 +13,12 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments, with_expressions
-from iceberg_spark.spark.sql.inner_tables import with_inner_tables
-from iceberg_spark.spark.sql.named_by_text import with_given_names
+from iceberg_spark.spark.sql.identifier_clauses import replace_identifier_clauses
 from iceberg_spark.spark.sql.query import Args
 from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spark.sql.statements.read import Query, read_statement
 from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate, SetVariable
+from iceberg_spark.spark.sql.subquery_views import with_subquery_views
 from iceberg_spark.statements.answers import nothing, values_of
 
 _IMMEDIATE = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXECUTE\s", re.IGNORECASE | re.DOTALL)
@@ -45,7 +45,7 @@ def build_immediate_text(
     if not by_name and not references_iceberg(spark, template):
         return None
     inner_text = with_expressions(spark, template, statement.values)
-    named, _ = with_given_names(spark, inner_text, None)
+    named, _ = replace_identifier_clauses(spark, inner_text, None)
     if not references_iceberg(spark, named):
         return None
     inner = read_statement(named, dialect)
@@ -60,7 +60,7 @@ def may_name_iceberg_tables(spark: SparkSession, text: str, args: Args) -> bool:
     """Return whether a statement, or a text that it executes, may name Iceberg tables."""
     if references_iceberg(spark, text) or _IMMEDIATE.match(text):
         return True
-    named, _ = with_given_names(spark, text, args)
+    named, _ = replace_identifier_clauses(spark, text, args)
     return named is not text
 
 
@@ -76,7 +76,7 @@ def into_variables(spark: SparkSession, names: str, rows: DataFrame) -> DataFram
 
 def set_variables(spark: SparkSession, statement: SetVariable, args: Args) -> DataFrame:
     """Set session variables; subqueries read Iceberg tables."""
-    with with_inner_tables(spark, [value for _, value in statement.assignments]) as values:
+    with with_subquery_views(spark, [value for _, value in statement.assignments]) as values:
         heads = (head for head, _ in statement.assignments)
         text = "".join(f"{head} {value}" for head, value in zip(heads, values, strict=True))
         run_sql(spark, text, args)

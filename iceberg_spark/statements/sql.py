@@ -18,7 +18,7 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.frames import with_frames
 from iceberg_spark.spark.sql.functions import with_functions
-from iceberg_spark.spark.sql.named_by_text import with_given_names
+from iceberg_spark.spark.sql.identifier_clauses import replace_identifier_clauses
 from iceberg_spark.spark.sql.query import (
     Args,
     Part,
@@ -86,7 +86,7 @@ def sql_with(spark: SparkSession, query: str, args: Args, frames: Mapping[str, A
 def _run(spark: SparkSession, query: str, args: Args, frames: Mapping[str, Any]) -> DataFrame:
     query = with_variables(spark, query)
     text, named_frames = with_frames(spark, query, frames) if frames else (query, {})
-    text, left = with_given_names(spark, text, args)
+    text, left = replace_identifier_clauses(spark, text, args)
     script = read_script(text, session_dialect(spark)) if references_iceberg(spark, text) else None
     if script is not None:
         return run_script(spark, script, text, args, frames, sql_with)

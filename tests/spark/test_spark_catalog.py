@@ -21,7 +21,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.spark.catalyst import spark_catalog
 from iceberg_spark.spark.catalyst.capabilities import capabilities
 from iceberg_spark.spark.sql import resolved_relations
-from iceberg_spark.spark.sql.inner_tables import with_inner_tables
+from iceberg_spark.spark.sql.subquery_views import with_subquery_views
 from tests.spark.settings import settings
 
 RULES = "extraOptimizations"
@@ -312,7 +312,7 @@ def test_rows_are_changed_by_queries_that_only_spark_reads(session: Any) -> None
 def test_a_query_that_only_spark_reads_has_one_version_in_a_statement(session: Any) -> None:
     session.sql("CREATE TABLE sc.d.pinned AS SELECT id FROM range(3)")
     condition = "id < (SELECT corr(DISTINCT id, id) + count(*) FROM sc.d.pinned)"
-    with with_inner_tables(session, [condition]) as (text,):
+    with with_subquery_views(session, [condition]) as (text,):
         counts = [session.range(9).where(text).count()]
         session.sql("INSERT INTO sc.d.pinned VALUES (7)")
         counts.append(session.range(9).where(text).count())

@@ -34,16 +34,16 @@ def test_a_commit_between_what_is_read_and_what_is_changed_is_found(
     rows(spark, f"CREATE TABLE st.d.t (id bigint, v bigint) TBLPROPERTIES ({modes})")
     rows(spark, "INSERT INTO st.d.t VALUES (1, 10), (2, 20)")
     module = merge_rows if change == "merge" else row_changes
-    inner: Callable[..., Any] = module.with_inner_tables
+    inner: Callable[..., Any] = module.with_subquery_views
 
     @contextmanager
     def late(*given: Any) -> Iterator[Any]:
         with inner(*given) as values:
-            monkeypatch.setattr(module, "with_inner_tables", inner)
+            monkeypatch.setattr(module, "with_subquery_views", inner)
             ice.load_table("st.d.t").update({"v": "v + 100"}, where="id = 1")
             yield values
 
-    monkeypatch.setattr(module, "with_inner_tables", late)
+    monkeypatch.setattr(module, "with_subquery_views", late)
     with pytest.raises(ValidationException):
         rows(spark, CHANGES[change])
     assert rows(spark, "SELECT * FROM st.d.t ORDER BY id") == [(1, 110), (2, 20)]
@@ -67,16 +67,16 @@ def test_a_commit_to_another_partition_in_between_is_no_conflict(
     rows(spark, f"CREATE TABLE st.d.t {columns} TBLPROPERTIES ({modes})")
     rows(spark, "INSERT INTO st.d.t VALUES (1, 10, 1), (2, 20, 2)")
     module = merge_rows if change == "merge" else row_changes
-    inner: Callable[..., Any] = module.with_inner_tables
+    inner: Callable[..., Any] = module.with_subquery_views
 
     @contextmanager
     def late(*given: Any) -> Iterator[Any]:
         with inner(*given) as values:
-            monkeypatch.setattr(module, "with_inner_tables", inner)
+            monkeypatch.setattr(module, "with_subquery_views", inner)
             rows(spark, "INSERT INTO st.d.t VALUES (3, 30, 2)")
             yield values
 
-    monkeypatch.setattr(module, "with_inner_tables", late)
+    monkeypatch.setattr(module, "with_subquery_views", late)
     texts = {
         "merge": """MERGE INTO st.d.t t USING (SELECT id, max(v) + 1 AS v FROM st.d.t GROUP BY id) s
                     ON t.p = 1 AND t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v""",

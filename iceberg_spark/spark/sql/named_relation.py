@@ -31,7 +31,7 @@ def folding(case_sensitive: bool) -> Fold:
     return str if case_sensitive else str.lower
 
 
-def relation_of_ours(
+def iceberg_relation(
     spark: SparkSession, reference: TableReference, schema: Schema, fold: Fold
 ) -> Relation:
     """Return an Iceberg table or view as a relation of a query."""
@@ -39,22 +39,22 @@ def relation_of_ours(
     return relation_of_schema(full_name, reference.alias or reference.parts[-1], schema, fold)
 
 
-def relation_of_schema(full_name: Name, own: str, schema: Schema, fold: Fold) -> Relation:
-    """Return an Iceberg table under the short name `own`, with its metadata columns."""
+def relation_of_schema(full_name: Name, short_name: str, schema: Schema, fold: Fold) -> Relation:
+    """Return an Iceberg table as a relation of that short name, with its metadata columns."""
 
     def columns() -> Columns:
         named = {field.name: isinstance(field.field_type, StructType) for field in schema.fields}
         hidden = dict.fromkeys(METADATA_COLUMN_NAMES, False)
         return {fold(name): is_struct for name, is_struct in {**hidden, **named}.items()}
 
-    return Relation(fold(own), tuple(map(fold, full_name)), True, columns)
+    return Relation(fold(short_name), tuple(map(fold, full_name)), True, columns)
 
 
-def relation_of_frame(full_name: Name, own: str, frame: DataFrame, fold: Fold) -> Relation:
-    """Return a DataFrame that represents a table, a view or a query under the short name `own`."""
+def relation_of_frame(full_name: Name, short_name: str, frame: DataFrame, fold: Fold) -> Relation:
+    """Return a DataFrame of a table, a view or a query as a relation of that short name."""
     qualifier = full_name if len(full_name) > 1 else ()
     return Relation(
-        fold(own), tuple(map(fold, qualifier)), True, lambda: _columns(frame.schema, fold)
+        fold(short_name), tuple(map(fold, qualifier)), True, lambda: _columns(frame.schema, fold)
     )
 
 
@@ -65,13 +65,13 @@ def named_relation(spark: SparkSession, reference: TableReference, fold: Fold) -
     """
     if reference.alias is not None:
         full_name: Name = ()
-        own = fold(reference.alias)
+        short_name = fold(reference.alias)
     else:
         full_name = tuple(map(fold, _possible_name(spark, reference.parts)))
-        own = fold(reference.parts[-1])
+        short_name = fold(reference.parts[-1])
     parts = whole_name(spark, reference.parts)
     if is_iceberg_table(spark, parts):
-        return Relation(own, full_name, True)
+        return Relation(short_name, full_name, True)
 
     @cache
     def columns() -> Columns | None:
@@ -80,7 +80,7 @@ def named_relation(spark: SparkSession, reference: TableReference, fold: Fold) -
         except PySparkException:  # the query itself raises the error
             return None
 
-    return Relation(own, full_name, False, columns)
+    return Relation(short_name, full_name, False, columns)
 
 
 def _columns(kind: SparksStruct, fold: Fold) -> Columns:

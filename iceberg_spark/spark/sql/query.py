@@ -29,10 +29,14 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.functions import with_functions
 from iceberg_spark.spark.sql.hidden_columns import Hidden, stars_without
-from iceberg_spark.spark.sql.named_relation import folding, named_relation, relation_of_ours
-from iceberg_spark.spark.sql.own_names import Around, Naming, OwnNames
+from iceberg_spark.spark.sql.named_relation import folding, iceberg_relation, named_relation
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.pushdown import select_of
+from iceberg_spark.spark.sql.qualified_columns import (
+    OuterScope,
+    QualifiedColumns,
+    QualifierResolver,
+)
 from iceberg_spark.spark.sql.qualifiers import Edit, edited
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Relation
@@ -51,7 +55,7 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.view import SPARK_DIALECT, TRINO_DIALECT, ViewMetadata
 
 _TABLE = "iceberg_spark_table_"
-_NOTHING_AROUND = Around()
+_NO_OUTER_SCOPE = OuterScope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +194,16 @@ def plan_query(
     spark: SparkSession,
     text: str,
     names: ViewNames | None = None,
-    around: Around = _NOTHING_AROUND,
+    outer: OuterScope = _NO_OUTER_SCOPE,
     context: StatementContext | None = None,
 ) -> Query:
     """Plan the scans of the Iceberg tables that a query names.
 
     Tables are identifiers of configured catalogs ("cat.db.t"), and locations in backticks; with
     VERSION or TIMESTAMP AS OF, `.branch_x`, `.tag_x`, or a metadata table (`.snapshots`). A name
-    without a table may be a view. `names` resolves the names in the text of a view. `around` are
-    outer relations that the query sees. All references to a table read the same version: the one
-    that `context` has loaded, else the newest.
+    without a table may be a view. `names` resolves the names in the text of a view. `outer` has
+    the outer relations that the query may refer to. All references to a
+    table read the same version: the one that `context` has loaded, else the newest.
     Raises InvalidInputError if `text` is not a query, NoSuchTableError, NoSuchSnapshotError.
     """
     if names is not None:
@@ -207,7 +211,7 @@ def plan_query(
     try:
         parsed = ParsedQuery.of(text, session_dialect(spark))
     except UnreadableTextError:
-        if names is not None or around is not _NOTHING_AROUND or not registered_catalogs(spark):
+        if names is not None or outer is not _NO_OUTER_SCOPE or not registered_catalogs(spark):
             raise
         return Query(text, ())  # Spark finds the tables, or raises the error
     text, dialect, references = parsed.text, parsed.dialect, parsed.references
@@ -226,35 +230,37 @@ def plan_query(
         elif names is not None:
             parts.append(SparksTable(reference))
     tables = [part for part in parts if isinstance(part, QueriedTable)]
-    own = _own_names(query, parts, around)
+    qualified = _qualified_columns(query, parts, outer)
     hidden = [
-        Hidden(table.reference, table.hidden, own.names.get(table.reference.start))
+        Hidden(table.reference, table.hidden, qualified.names.get(table.reference.start))
         for table in tables
         if table.hidden
     ]
-    edits = (*own.edits, *stars_without(text, references, hidden, dialect))
-    return Query(text, tuple(parts), tuple(sorted(edits)), own.names)
+    edits = (*qualified.edits, *stars_without(text, references, hidden, dialect))
+    return Query(text, tuple(parts), tuple(sorted(edits)), qualified.names)
 
 
-def _own_names(query: SessionQuery, parts: Sequence[Part], around: Around) -> OwnNames:
+def _qualified_columns(
+    query: SessionQuery, parts: Sequence[Part], outer: OuterScope
+) -> QualifiedColumns:
     """Return the short names of the Iceberg tables in Spark's text."""
     spark, fold = query.spark, folding(query.case_sensitive)
-    ours = {
-        id(part.reference.node): relation_of_ours(spark, part.reference, part.columns, fold)
+    iceberg_relations = {
+        id(part.reference.node): iceberg_relation(spark, part.reference, part.columns, fold)
         for part in parts
         if not isinstance(part, SparksTable)
     }
-    theirs = {
+    spark_references = {
         id(part.reference.node): part.reference for part in parts if isinstance(part, SparksTable)
     }
 
     def relation_of(reference: TableReference) -> Relation:
-        iceberg_table, node = ours.get(id(reference.node)), id(reference.node)
-        return iceberg_table or named_relation(spark, theirs.get(node, reference), fold)
+        iceberg_table, node = iceberg_relations.get(id(reference.node)), id(reference.node)
+        return iceberg_table or named_relation(spark, spark_references.get(node, reference), fold)
 
-    relations = (*ours.values(), *around.relations)
+    relations = (*iceberg_relations.values(), *outer.relations)
     full_names = [relation.full_name for relation in relations if relation.full_name]
-    return Naming(query.parsed, relation_of, around, fold, full_names).own_names()
+    return QualifierResolver(query.parsed, relation_of, outer, fold, full_names).resolve()
 
 
 def _other_columns(
@@ -294,14 +300,14 @@ def _table_address(
     first, *rest = reference.parts
     if names is not None and first == names.catalog.name and rest:
         return TableAddress(names.catalog, joined_name(rest))
-    text = _ours(reference, context)
+    text = _iceberg_name(reference, context)
     if text is None:
         return None
     table, selector = split_name(text)
     return TableAddress(*context.resolve(table), selector)
 
 
-def _ours(reference: TableReference, context: StatementContext) -> str | None:
+def _iceberg_name(reference: TableReference, context: StatementContext) -> str | None:
     """Return the location or identifier of an Iceberg table, None for a table of Spark."""
     first, *rest = reference.parts
     if not rest and "/" in first:

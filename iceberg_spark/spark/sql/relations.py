@@ -27,9 +27,9 @@ class Relation:
     columns, None if they cannot be determined.
     """
 
-    own: str
+    short_name: str
     full_name: Name = ()
-    is_ours: bool = False
+    is_iceberg: bool = False
     look: Callable[[], Columns | None] = _unknown
 
     def has(self, column: str) -> bool | None:
@@ -58,14 +58,14 @@ class Levels:
         cls,
         root: Node,
         tables: Mapping[int, Relation],
-        around: Sequence[Relation],
+        outer: Sequence[Relation],
         fold: Callable[[str], str],
     ) -> Levels:
         """Return the levels of a tree. `tables` are the relations of its named tables, by node.
 
-        `around` are the relations that the outermost SELECT sees too.
+        `outer` are the outer relations of the outermost SELECT.
         """
-        levels: dict[int, list[Relation]] = {id(root): list(around)}
+        levels: dict[int, list[Relation]] = {id(root): list(outer)}
         for select, relation in _relations(root, tables, fold):
             levels.setdefault(id(select), []).append(relation)
         starts = (
@@ -81,7 +81,7 @@ class Levels:
         """All relations of all SELECTs."""
         return tuple(relation for level in self.by_select.values() for relation in level)
 
-    def seen_from(self, start: int) -> list[Level] | None:
+    def visible_from(self, start: int) -> list[Level] | None:
         """Return the relations that a column at `start` may belong to, innermost first.
 
         None if the tree has no column there.

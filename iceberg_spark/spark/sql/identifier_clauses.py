@@ -1,4 +1,4 @@
-"""`IDENTIFIER(...)`: a name that a string or a parameter contains, put in place of the clause."""
+"""`IDENTIFIER(...)` clauses: each is replaced by the name that its string or parameter has."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _WORD = "IDENTIFIER"
 _QUOTED = (TokenType.IDENTIFIER, TokenType.STRING, TokenType.RAW_STRING)
 
 
-def with_given_names(spark: SparkSession, text: str, args: Args) -> tuple[str, Args]:
-    """Return a text with names in place of IDENTIFIER(...), and the values that are left.
+def replace_identifier_clauses(spark: SparkSession, text: str, args: Args) -> tuple[str, Args]:
+    """Return a text with names in place of IDENTIFIER(...), and the remaining arguments.
 
     A text is unchanged if it names no Iceberg table even then, or if its clauses are not
     constant: Spark raises the error. Each clause except `IDENTIFIER('t')` takes a round trip.

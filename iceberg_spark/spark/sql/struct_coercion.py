@@ -20,7 +20,7 @@ _SETTING = "spark.sql.mergeNestedTypeCoercion.enabled"
 
 
 @dataclass(frozen=True, slots=True)
-class CoercedStructs:
+class StructCoercion:
     """The assignments of `*` in a merge; the aliases are those of its source and its target.
 
     The merge itself handles a source that lacks columns, unless it `evolves` the schema.

@@ -1,4 +1,4 @@
-"""Iceberg tables in subqueries of conditions and values: temporary views while a command runs."""
+"""Temporary views for the Iceberg tables in subqueries of conditions and values of a command."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from iceberg_spark.spark.catalyst.classic_queries import frame_of
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.named_relation import folding, named_relation
-from iceberg_spark.spark.sql.own_names import Around, Naming
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
+from iceberg_spark.spark.sql.qualified_columns import OuterScope, QualifierResolver
 from iceberg_spark.spark.sql.qualifiers import Name, edited
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
 from iceberg_spark.spark.sql.references_iceberg import references_iceberg
@@ -29,68 +29,72 @@ from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 
 _BEFORE = "SELECT 1 WHERE "
 _SUBQUERIES = ("select", "from", "table")
-_NOTHING = Around()
+_NO_OUTER_SCOPE = OuterScope()
 
 
-def seen_around(
+def outer_scope(
     spark: SparkSession, expressions: Sequence[str], relations: Sequence[Relation]
-) -> Around:
+) -> OuterScope:
     """Return the outer relations of a command's expressions, under names that all of them can use.
 
     Raises InvalidInputError if the table of a column cannot be determined.
     """
-    around = Around(tuple(relations))
-    needed: set[Name] = set()
+    outer = OuterScope(tuple(relations))
+    ambiguous_names: set[Name] = set()
     for text in expressions:
-        naming = _naming(spark, text, around)
-        needed |= naming.needed() if naming is not None else set()
+        resolver = _resolver(spark, text, outer)
+        ambiguous_names |= resolver.ambiguous_names() if resolver is not None else set()
     full_names = {relation.full_name for relation in relations}
-    return Around(around.relations, frozenset(needed & full_names))
+    return OuterScope(outer.relations, frozenset(ambiguous_names & full_names))
 
 
 @contextmanager
-def with_inner_tables(
+def with_subquery_views(
     spark: SparkSession,
     expressions: Sequence[str],
-    around: Around = _NOTHING,
+    outer: OuterScope = _NO_OUTER_SCOPE,
     context: StatementContext | None = None,
 ) -> Iterator[list[str]]:
     """Yield expressions in which the Iceberg tables of subqueries are temporary views.
 
     The views have the versions that `context` has loaded, else the newest, the same in all
     expressions. They are dropped after the block. Columns are qualified with the short names of
-    the relations `around`. A text with neither is unchanged.
+    the `outer` relations. A text with neither is unchanged.
     """
     context = StatementContext(spark) if context is None else context
     with ExitStack() as views:
-        yield [_replaced(context, text, views, _BEFORE, around) for text in expressions]
+        yield [_replace_tables(context, text, views, _BEFORE, outer) for text in expressions]
 
 
 @contextmanager
-def with_inner_query(spark: SparkSession, query: str) -> Iterator[str]:
+def with_query_views(spark: SparkSession, query: str) -> Iterator[str]:
     """Yield a query whose Iceberg tables are temporary views while the block runs."""
     with ExitStack() as views:
-        yield _replaced(StatementContext(spark), query, views, "")
+        yield _replace_tables(StatementContext(spark), query, views, "")
 
 
-def _replaced(
-    context: StatementContext, text: str, views: ExitStack, before: str, around: Around = _NOTHING
+def _replace_tables(
+    context: StatementContext,
+    text: str,
+    views: ExitStack,
+    before: str,
+    outer: OuterScope = _NO_OUTER_SCOPE,
 ) -> str:
     spark = context.spark
     if not _has_subquery(text) or not references_iceberg(spark, text):
-        naming = _naming(spark, text, around)
-        if naming is None:
+        resolver = _resolver(spark, text, outer)
+        if resolver is None:
             return text
-        edits = naming.own_names().edits
+        edits = resolver.resolve().edits
         statement = f"{_BEFORE}{text}"
         return edited(statement, len(_BEFORE), len(statement), sorted(edits))
     try:
-        query = plan_query(spark, f"{before}{text}", around=around, context=context)
+        query = plan_query(spark, f"{before}{text}", outer=outer, context=context)
     except UnreadableTextError:
-        simple = _with_simple_subqueries(context, text, views) if before else text
+        simple = _replace_subqueries(context, text, views) if before else text
         if simple == text:
             raise
-        return _replaced(context, simple, views, before, around)
+        return _replace_tables(context, simple, views, before, outer)
     pieces, position = [], len(before)
     for part in query.parts:
         if isinstance(part, SparksTable):
@@ -98,7 +102,7 @@ def _replaced(
         reference = part.reference
         pieces += [
             query.between(position, reference.start),
-            _view(frame_of(part.rows(spark), spark), views),
+            _create_view(frame_of(part.rows(spark), spark), views),
             query.between(reference.end, reference.alias_at),
             query.alias(reference),
         ]
@@ -106,11 +110,11 @@ def _replaced(
     return "".join([*pieces, query.between(position, len(query.text))])
 
 
-def _with_simple_subqueries(context: StatementContext, text: str, views: ExitStack) -> str:
+def _replace_subqueries(context: StatementContext, text: str, views: ExitStack) -> str:
     """Return an expression in which subqueries that only Spark's parser reads are temporary views.
 
     Spark keeps their rows while the command runs: its analyzer would resolve the tables of a view
-    again at each use, at another version. Subqueries that refer to columns around them stay.
+    again at each use, at another version. Subqueries that refer to columns of the outer query stay.
     """
     pieces, position = [], 0
     for start, end in _subqueries(text, session_dialect(context.spark)):
@@ -118,7 +122,7 @@ def _with_simple_subqueries(context: StatementContext, text: str, views: ExitSta
             rows = plan_query(context.spark, text[start:end], context=context).frame(context.spark)
         except AnalysisException:
             continue
-        view = _view(rows.localCheckpoint(eager=False), views)
+        view = _create_view(rows.localCheckpoint(eager=False), views)
         pieces += [text[position:start], f"SELECT * FROM {view}"]  # noqa: S608
         position = end
     return "".join([*pieces, text[position:]])
@@ -140,7 +144,7 @@ def _subqueries(text: str, dialect: Dialect) -> Iterator[tuple[int, int]]:
                 opened = None
 
 
-def _view(rows: DataFrame, views: ExitStack) -> str:
+def _create_view(rows: DataFrame, views: ExitStack) -> str:
     """Return the name of a temporary view of rows, which is dropped with `views`."""
     name = f"iceberg_spark_{uuid.uuid4().hex}"
     rows.createOrReplaceTempView(name)
@@ -152,12 +156,12 @@ def _has_subquery(text: str) -> bool:
     return any(word in text.lower() for word in _SUBQUERIES)
 
 
-def _naming(spark: SparkSession, text: str, around: Around) -> Naming | None:
-    """Return how an expression names tables; None if it names none of the relations around."""
-    if not around.relations:
+def _resolver(spark: SparkSession, text: str, outer: OuterScope) -> QualifierResolver | None:
+    """Return a resolver for an expression; None if it names none of the outer relations."""
+    if not outer.relations:
         return None
     dialect, fold = session_dialect(spark), folding(is_case_sensitive(spark))
-    if not around.concerns(text, dialect, fold):
+    if not outer.concerns(text, dialect, fold):
         return None
     try:
         parsed = ParsedQuery.of(f"{_BEFORE}{text}", dialect)
@@ -167,6 +171,6 @@ def _naming(spark: SparkSession, text: str, around: Around) -> Naming | None:
         raise
     relation_of = partial(named_relation, spark, fold=fold)
     inside = [relation_of(reference) for reference in parsed.references]
-    relations = (*inside, *around.relations)
-    full_names = [relation.full_name for relation in relations if relation.is_ours]
-    return Naming(parsed, relation_of, around, fold, full_names)
+    relations = (*inside, *outer.relations)
+    full_names = [relation.full_name for relation in relations if relation.is_iceberg]
+    return QualifierResolver(parsed, relation_of, outer, fold, full_names)
