@@ -21,8 +21,8 @@ from iceberg_spark.spark.sql.statements.listings import Use
 from iceberg_spark.spark.sql.table_names import namespace_parts, table_parts
 from iceberg_spark.spec.transforms import BucketTransform, IdentityTransform
 from iceberg_spark.statements.current import use
-from iceberg_spark.statements.in_catalogs import matching, shown_properties
-from iceberg_spark.statements.shown_details import table_type
+from iceberg_spark.statements.in_catalogs import matching, namespace_properties
+from iceberg_spark.statements.table_details import table_type
 from iceberg_spark.statements.target import (
     Name,
     catalog_named,
@@ -203,6 +203,6 @@ def _database_exists(spark: SparkSession, name: Name) -> bool:
 
 
 def _get_database(spark: SparkSession, name: Name) -> Database:
-    properties = shown_properties(spark, name)
+    properties = namespace_properties(spark, name)
     location = properties.get("location", "")
     return Database(".".join(name[1:]), name[0], properties.get("comment"), location)

@@ -47,7 +47,7 @@ _SET_OPERATION = re.compile(r"\b(UNION|EXCEPT|INTERSECT|MINUS)\b", re.IGNORECASE
 _BEHIND_VALUES = re.compile(r"\b(WHERE|HAVING)\b", re.IGNORECASE)
 _definitions = LazyModule("iceberg_spark.statements.definitions")
 _in_catalogs = LazyModule("iceberg_spark.statements.in_catalogs")
-_shown_tables = LazyModule("iceberg_spark.statements.shown_tables")
+_describe_table = LazyModule("iceberg_spark.statements.describe_table")
 Runner: TypeAlias = Callable[[SparkSession, Any], DataFrame]
 
 
@@ -91,7 +91,7 @@ def _refresh_table(spark: SparkSession, command: RefreshTable) -> DataFrame:
 
 
 def _show_tables_extended(spark: SparkSession, command: ShowTablesExtended) -> DataFrame:
-    pattern = _shown_tables.text(command.pattern)
+    pattern = _describe_table.string_literal(command.pattern)
     sparks = run_sql(spark, f"SHOW TABLE EXTENDED IN spark_catalog.default LIKE {pattern}")
     frame: DataFrame = _in_catalogs.show_tables_extended(spark, command, sparks)
     return frame
@@ -115,18 +115,18 @@ RUNNERS: Mapping[type, Runner] = {
     ShowNamespaces: LazyFunction("iceberg_spark.statements.in_catalogs", "show_namespaces"),
     DescribeNamespace: LazyFunction("iceberg_spark.statements.in_catalogs", "describe_namespace"),
     ShowViews: LazyFunction("iceberg_spark.statements.views", "show_views"),
-    ShowFunctions: LazyFunction("iceberg_spark.statements.shown_routines", "show_functions"),
-    ShowProcedures: LazyFunction("iceberg_spark.statements.shown_routines", "show_procedures"),
-    DescribeRoutine: LazyFunction("iceberg_spark.statements.shown_routines", "describe_routine"),
-    DescribeTable: LazyFunction("iceberg_spark.statements.shown", "show_table"),
-    ShowCreateTable: LazyFunction("iceberg_spark.statements.shown", "show_table"),
-    ShowProperties: LazyFunction("iceberg_spark.statements.shown", "show_table"),
-    ShowColumns: LazyFunction("iceberg_spark.statements.shown", "show_table"),
-    ShowPartitions: LazyFunction("iceberg_spark.statements.shown_partitions", "show_partitions"),
+    ShowFunctions: LazyFunction("iceberg_spark.statements.show_routines", "show_functions"),
+    ShowProcedures: LazyFunction("iceberg_spark.statements.show_routines", "show_procedures"),
+    DescribeRoutine: LazyFunction("iceberg_spark.statements.show_routines", "describe_routine"),
+    DescribeTable: LazyFunction("iceberg_spark.statements.show_table", "show_table"),
+    ShowCreateTable: LazyFunction("iceberg_spark.statements.show_table", "show_table"),
+    ShowProperties: LazyFunction("iceberg_spark.statements.show_table", "show_table"),
+    ShowColumns: LazyFunction("iceberg_spark.statements.show_table", "show_table"),
+    ShowPartitions: LazyFunction("iceberg_spark.statements.show_partitions", "show_partitions"),
     RefreshTable: _refresh_table,
     CreateNamespace: LazyFunction("iceberg_spark.statements.in_catalogs", "create_namespace"),
     DropNamespace: LazyFunction("iceberg_spark.statements.in_catalogs", "drop_namespace"),
     AlterNamespace: LazyFunction("iceberg_spark.statements.in_catalogs", "alter_namespace"),
-    CommentOn: LazyFunction("iceberg_spark.statements.shown_tables", "comment_on"),
+    CommentOn: LazyFunction("iceberg_spark.statements.describe_table", "comment_on"),
 }
 """The function of each kind of command, but for `USE`, which names no table."""

@@ -37,7 +37,7 @@ from iceberg_spark.spark.sql.statements.namespaces import (
 from iceberg_spark.spark.sql.statements.read import Command, NamespaceListing
 from iceberg_spark.spark.sql.statements.views import CreateView
 from iceberg_spark.statements.answers import nothing, rows_of
-from iceberg_spark.statements.shown_details import shown_name
+from iceberg_spark.statements.table_details import display_name
 from iceberg_spark.statements.target import catalog_named, default_namespace
 
 _PROCEDURES = "system"
@@ -98,7 +98,7 @@ def use(spark: SparkSession, statement: Use) -> DataFrame:
 
 def show_current(spark: SparkSession, chosen: Name) -> DataFrame:
     """Show what USE chose: catalog, namespace."""
-    row = (chosen[0], shown_name(chosen[1:]))
+    row = (chosen[0], display_name(chosen[1:]))
     return rows_of(spark, "catalog string, namespace string", [row])
 
 

@@ -51,7 +51,7 @@ from iceberg_spark.spec.transform_text import parse_partition_spec
 from iceberg_spark.statements.acting_properties import check_new_properties
 from iceberg_spark.statements.answers import nothing
 from iceberg_spark.statements.column_types import ColumnDefault, defaults_of, has_wall_clocks
-from iceberg_spark.statements.shown_details import EXTERNAL
+from iceberg_spark.statements.table_details import EXTERNAL
 from iceberg_spark.statements.table_options import with_options
 from iceberg_spark.statements.target import Target, check_new_name, new_target, properties_at
 

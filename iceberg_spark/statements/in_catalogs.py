@@ -26,7 +26,7 @@ from iceberg_spark.spark.sql.statements.namespaces import (
     DropNamespace,
 )
 from iceberg_spark.statements.answers import nothing, rows_of
-from iceberg_spark.statements.shown_details import facts, shown_name
+from iceberg_spark.statements.table_details import display_name, table_information
 from iceberg_spark.statements.target import catalog_named, new_target
 
 _LOCATION = "location"
@@ -68,7 +68,7 @@ def show_tables(spark: SparkSession, statement: ShowTables) -> DataFrame:
     """List the tables of a namespace: namespace, tableName, isTemporary."""
     catalog, namespace = _catalog_and_namespace(spark, statement.namespace)
     names = [table[-1] for table in catalog.list_tables(namespace)]
-    shown_namespace = shown_name(namespace)
+    shown_namespace = display_name(namespace)
     rows = [(shown_namespace, name, False) for name in matching(names, statement.pattern)]
     return rows_of(spark, "namespace string, tableName string, isTemporary boolean", rows)
 
@@ -83,7 +83,7 @@ def show_tables_extended(
     catalog, namespace = _catalog_and_namespace(spark, statement.namespace)
     names = [table[-1] for table in catalog.list_tables(namespace)]
     rows = [
-        (shown_name(namespace), name, False, _information(spark, catalog, (*namespace, name)))
+        (display_name(namespace), name, False, _information(spark, catalog, (*namespace, name)))
         for name in matching(names, statement.pattern)
     ]
     rows += [tuple(row) for row in sparks.collect() if row.isTemporary]
@@ -95,9 +95,9 @@ def _information(spark: SparkSession, catalog: TableCatalog, name: tuple[str, ..
     table = catalog.load_table(name)
     facts_of_table = {
         "Catalog": catalog.name,
-        "Namespace": shown_name(name[:-1]),
+        "Namespace": display_name(name[:-1]),
         "Table": name[-1],
-        **facts(spark, table),
+        **table_information(spark, table),
         "Schema": to_spark(table.schema()).treeString(),
     }
     return "".join(f"{label}: {text}\n" for label, text in facts_of_table.items())
@@ -106,7 +106,7 @@ def _information(spark: SparkSession, catalog: TableCatalog, name: tuple[str, ..
 def show_namespaces(spark: SparkSession, statement: ShowNamespaces) -> DataFrame:
     """List the namespaces right below a catalog or namespace."""
     catalog = catalog_named(spark, statement.parent[0])
-    names = [shown_name(namespace) for namespace in catalog.list_namespaces(statement.parent[1:])]
+    names = [display_name(namespace) for namespace in catalog.list_namespaces(statement.parent[1:])]
     return rows_of(
         spark, "namespace string", [(name,) for name in matching(names, statement.pattern)]
     )
@@ -122,8 +122,8 @@ def show_catalogs(spark: SparkSession, statement: ShowCatalogs, sparks: DataFram
 def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> DataFrame:
     """Show a namespace's properties, as Spark does: info_name, info_value."""
     catalog, namespace = _catalog_and_namespace(spark, statement.name)
-    properties = shown_properties(spark, statement.name)
-    rows = [("Catalog Name", catalog.name), ("Namespace Name", shown_name(namespace))]
+    properties = namespace_properties(spark, statement.name)
+    rows = [("Catalog Name", catalog.name), ("Namespace Name", display_name(namespace))]
     rows += [(name.capitalize(), properties[name]) for name in _SHOWN_APART if name in properties]
     if statement.extended:
         others = {k: v for k, v in sorted(properties.items()) if k not in _SHOWN_APART}
@@ -133,7 +133,7 @@ def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> Dat
     return rows_of(spark, "info_name string, info_value string", rows)
 
 
-def shown_properties(spark: SparkSession, name: tuple[str, ...]) -> dict[str, str]:
+def namespace_properties(spark: SparkSession, name: tuple[str, ...]) -> dict[str, str]:
     """Return a namespace's properties, with the default location of its tables.
 
     Java's catalogs show that location, too. Raises NoSuchNamespaceError.

@@ -37,9 +37,9 @@ from iceberg_spark.spark.sql.statements.listings import (
 from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
 from iceberg_spark.spec.view import QUERY_COLUMN_NAMES
 from iceberg_spark.statements.answers import nothing, rows_of
+from iceberg_spark.statements.describe_table import column_rows, definition_lines, string_literal
 from iceberg_spark.statements.in_catalogs import matching
-from iceberg_spark.statements.shown_details import shown_name
-from iceberg_spark.statements.shown_tables import column_rows, definition_lines, text
+from iceberg_spark.statements.table_details import display_name
 from iceberg_spark.statements.target import Name, Target, catalog_named, new_target
 
 _COMMENT, _LOCATION = "comment", "location"
@@ -54,7 +54,7 @@ _OF_COLUMNS = {
     NotEnoughColumnsError: FEW_VIEW_COLUMNS,
 }
 """Spark's conditions for the columns of a new view."""
-ShownView = DescribeTable | ShowProperties | ShowCreateTable | ShowColumns
+ShowCommand = DescribeTable | ShowProperties | ShowCreateTable | ShowColumns
 
 
 def create_view(spark: SparkSession, statement: CreateView) -> DataFrame:
@@ -154,10 +154,10 @@ def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
     catalog, namespace = catalog_named(spark, statement.namespace[0]), statement.namespace[1:]
     try:
         names = matching([view[-1] for view in catalog.list_views(namespace)], statement.pattern)
-        rows = [(shown_name(namespace), name, False) for name in names]
+        rows = [(display_name(namespace), name, False) for name in names]
     except UnsupportedError:
         rows = []
-    like = "" if statement.pattern is None else f" LIKE {text(statement.pattern)}"
+    like = "" if statement.pattern is None else f" LIKE {string_literal(statement.pattern)}"
     listed = run_sql(spark, f"SHOW VIEWS IN spark_catalog.default{like}").collect()
     rows += [tuple(row) for row in listed if row.isTemporary]
     return rows_of(spark, "namespace string, viewName string, isTemporary boolean", rows)
@@ -172,7 +172,7 @@ def view_at(spark: SparkSession, name: Name) -> View | None:
     return None if view is None else View(target.identifier, view)
 
 
-def shown_view(spark: SparkSession, statement: ShownView, view: View) -> DataFrame:
+def show_view(spark: SparkSession, statement: ShowCommand, view: View) -> DataFrame:
     """Show of a view what the statement shows of a table (Spark: DescribeV2ViewExec and others)."""
     match statement:
         case ShowColumns():
@@ -259,7 +259,7 @@ def _details(spark: SparkSession, catalog: str, view: View) -> list[tuple[str, s
     return [
         ("# Detailed View Information", "", ""),
         ("Comment", view.properties.get(_COMMENT, ""), ""),
-        ("View Catalog and Namespace", shown_name(where), ""),
+        ("View Catalog and Namespace", display_name(where), ""),
         ("View Query Output Columns", f"[{', '.join(names)}]", ""),
         ("View Properties", f"[{shown}]", ""),
         ("Created By", view.properties.get(_MADE_BY, ""), ""),
@@ -268,12 +268,15 @@ def _details(spark: SparkSession, catalog: str, view: View) -> list[tuple[str, s
 
 def _statement(spark: SparkSession, name: Name, view: View) -> str:
     columns = definition_lines(view.schema(), types=False)
-    lines = [f"CREATE VIEW {shown_name(name)} (", ",\n".join(f"  {x}" for x in columns)]
+    lines = [f"CREATE VIEW {display_name(name)} (", ",\n".join(f"  {x}" for x in columns)]
     lines[-1] += ")"
     comment = view.properties.get(_COMMENT)
     if comment:
-        lines.append(f"COMMENT {text(comment)}")
-    shown = [f"  {text(key)} = {text(value)}" for key, value in _properties(spark, view).items()]
+        lines.append(f"COMMENT {string_literal(comment)}")
+    shown = [
+        f"  {string_literal(key)} = {string_literal(value)}"
+        for key, value in _properties(spark, view).items()
+    ]
     if shown:
         lines.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
     query = view.sql_for() or view.current_version().representations[0].sql

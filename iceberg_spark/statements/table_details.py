@@ -34,12 +34,12 @@ _PLAIN = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 _Row = tuple[str, str, str]
 
 
-def shown_name(parts: Iterable[str]) -> str:
+def display_name(parts: Iterable[str]) -> str:
     """Return a name as Spark shows it, odd parts in backticks (Spark: QuotingUtils.quoted)."""
     return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
 
 
-def shown_properties(spark: SparkSession, table: Table) -> dict[str, str]:
+def display_properties(spark: SparkSession, table: Table) -> dict[str, str]:
     """Return a table's properties as SHOW TBLPROPERTIES has them, sorted by name.
 
     Some are none of its own: its format, newest snapshot, order and identifier fields. What may be
@@ -59,9 +59,9 @@ def shown_properties(spark: SparkSession, table: Table) -> dict[str, str]:
     return without_secrets(spark, dict(sorted(shown.items())))
 
 
-def details(spark: SparkSession, table: Table, name: str) -> list[_Row]:
+def detail_rows(spark: SparkSession, table: Table, name: str) -> list[_Row]:
     """Return the rows of DESCRIBE EXTENDED behind columns and partitioning."""
-    rows = {"Name": name, **facts(spark, table)}
+    rows = {"Name": name, **table_information(spark, table)}
     return [
         ("", "", ""),
         ("# Metadata Columns", "", ""),
@@ -72,18 +72,20 @@ def details(spark: SparkSession, table: Table, name: str) -> list[_Row]:
     ]
 
 
-def facts(spark: SparkSession, table: Table) -> dict[str, str]:
+def table_information(spark: SparkSession, table: Table) -> dict[str, str]:
     """Return Spark's description of a table without its columns, by label, in Spark's order."""
-    optional_facts = {
+    optional_values = {
         "Comment": table.properties.get(COMMENT),
         "Location": table.location(),
         "Provider": "iceberg",
         "Owner": table.properties.get(_OWNER),
     }
-    properties = ",".join(f"{key}={value}" for key, value in shown_properties(spark, table).items())
+    properties = ",".join(
+        f"{key}={value}" for key, value in display_properties(spark, table).items()
+    )
     return {
         "Type": table_type(table),
-        **{label: text for label, text in optional_facts.items() if text is not None},
+        **{label: text for label, text in optional_values.items() if text is not None},
         "Table Properties": f"[{properties}]",
     }
 

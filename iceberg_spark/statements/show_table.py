@@ -18,9 +18,9 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowProperties,
 )
 from iceberg_spark.spec.quoted_name import quoted
-from iceberg_spark.statements import shown_tables, views
+from iceberg_spark.statements import describe_table, views
 from iceberg_spark.statements.answers import rows_of
-from iceberg_spark.statements.shown_tables import PARTITION_TITLES, Row, column_rows
+from iceberg_spark.statements.describe_table import PARTITION_TITLES, Row, column_rows
 from iceberg_spark.statements.target import table_above
 
 
@@ -28,35 +28,35 @@ def show_table(
     spark: SparkSession, command: DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
 ) -> DataFrame:
     """Show a table or a part of one, or the view of that name if there is no such table."""
-    part = shown_part(spark, command)
+    part = show_table_part(spark, command)
     if part is not None:
         return part
     command = as_table_command(spark, command)
     try:
         match command:
             case DescribeTable():
-                return shown_tables.describe_table(spark, command)
+                return describe_table.describe_table(spark, command)
             case ShowCreateTable():
-                return shown_tables.show_create_table(spark, command)
+                return describe_table.show_create_table(spark, command)
             case ShowProperties():
-                return shown_tables.show_properties(spark, command)
+                return describe_table.show_properties(spark, command)
             case ShowColumns():
-                return shown_tables.show_columns(spark, command)
+                return describe_table.show_columns(spark, command)
     except (NoSuchTableError, NoSuchNamespaceError):
         view = views.view_at(spark, command.table)
         if view is None:
             raise
-        return views.shown_view(spark, command, view)
+        return views.show_view(spark, command, view)
 
 
 _BRANCH = "branch_"
-Shown = DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
+ShowCommand = DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
 
 
-def shown_part(spark: SparkSession, command: Shown) -> DataFrame | None:
+def show_table_part(spark: SparkSession, command: ShowCommand) -> DataFrame | None:
     """Show the columns of a metadata table or of a tag; None for all other names.
 
-    They are those that a query of it gives, as in Java, which loads it as a table.
+    They are the columns of a query of it, as in Java, which loads it as a table.
     """
     is_known = isinstance(command, ShowColumns | DescribeTable)
     if not is_known or _is_branch(command) or table_above(spark, command.table) is None:
@@ -83,7 +83,7 @@ def _partitioning(name: str, columns: StructType) -> list[Row]:
     return [*PARTITION_TITLES, *named]
 
 
-def as_table_command(spark: SparkSession, command: Shown) -> Shown:
+def as_table_command(spark: SparkSession, command: ShowCommand) -> ShowCommand:
     """Return a command on a branch as one on its table, which has the same columns.
 
     Raises NoSuchSnapshotError if there is no such branch.
@@ -96,10 +96,10 @@ def as_table_command(spark: SparkSession, command: Shown) -> Shown:
     return replace(command, table=command.table[:-1])
 
 
-def _is_branch(command: Shown) -> bool:
+def _is_branch(command: ShowCommand) -> bool:
     return command.table[-1].startswith(_BRANCH)
 
 
-def _read(spark: SparkSession, command: Shown) -> DataFrame:
+def _read(spark: SparkSession, command: ShowCommand) -> DataFrame:
     text = f"SELECT * FROM {'.'.join(map(quoted, command.table))}"  # noqa: S608 (quoted)
     return plan_query(spark, text).frame(spark)

@@ -20,7 +20,7 @@ from iceberg_spark.spark.sql.statements.listings import (
 from iceberg_spark.statements.answers import rows_of
 from iceberg_spark.statements.in_catalogs import matching
 from iceberg_spark.statements.procedures import PROCEDURES, PURPOSES, procedure_named
-from iceberg_spark.statements.shown_details import shown_name
+from iceberg_spark.statements.table_details import display_name
 from iceberg_spark.statements.target import catalog_named
 
 _SYSTEM = ("system",)
@@ -67,7 +67,7 @@ def show_functions(spark: SparkSession, statement: ShowFunctions) -> DataFrame:
         if not has_functions:
             _check_namespace(spark, statement)
         functions = matching(list(FUNCTION_NAMES), statement.pattern) if has_functions else []
-        names += [shown_name((*statement.namespace, name)) for name in functions]
+        names += [display_name((*statement.namespace, name)) for name in functions]
     if statement.scope != "user":
         sparks = [row[0] for row in run_sql(spark, "SHOW SYSTEM FUNCTIONS").collect()]
         names += matching(sparks, statement.pattern)

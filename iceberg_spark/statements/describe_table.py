@@ -33,12 +33,12 @@ from iceberg_spark.spec.transforms import (
 )
 from iceberg_spark.spec.types import IntegerType, LongType, NestedField, StringType
 from iceberg_spark.statements.answers import nothing, rows_of
-from iceberg_spark.statements.shown_details import (
+from iceberg_spark.statements.table_details import (
     COMMENT,
     DISPLAY_PROPERTIES,
-    details,
-    shown_name,
-    shown_properties,
+    detail_rows,
+    display_name,
+    display_properties,
 )
 from iceberg_spark.statements.table_options import OPTION
 from iceberg_spark.statements.target import catalog_named, target
@@ -60,7 +60,7 @@ def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
     if parts:
         rows += _partitioning(table.schema(), parts)
     if statement.extended:
-        rows += details(spark, table, ".".join(statement.table))
+        rows += detail_rows(spark, table, ".".join(statement.table))
         rows += _defaults(table.schema())
     return rows_of(spark, "col_name string, data_type string, comment string", rows)
 
@@ -76,10 +76,10 @@ def column_rows(schema: StructType) -> list[Row]:
 def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFrame:
     """Show the statement that creates such a table: createtab_stmt."""
     table = target(spark, statement.table).whole_table()
-    lines = [f"CREATE TABLE {shown_name(statement.table)} ("]
+    lines = [f"CREATE TABLE {display_name(statement.table)} ("]
     lines.append(",\n".join(f"  {line}" for line in definition_lines(table.schema())) + ")")
     lines.append("USING iceberg")
-    shown = shown_properties(spark, table)
+    shown = display_properties(spark, table)
     options = {key: value for key, value in shown.items() if shown.get(f"{OPTION}{key}") == value}
     if options:
         lines.append(f"OPTIONS ({_listed(options)})")
@@ -88,8 +88,8 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
         lines.append(f"PARTITIONED BY ({', '.join(parts)})")
     comment = table.properties.get(COMMENT)
     if comment is not None:
-        lines.append(f"COMMENT {text(comment)}")
-    lines.append(f"LOCATION {text(table.location())}")
+        lines.append(f"COMMENT {string_literal(comment)}")
+    lines.append(f"LOCATION {string_literal(table.location())}")
     otherwise = {*DISPLAY_PROPERTIES, *options, *(f"{OPTION}{key}" for key in options)}
     properties = {key: value for key, value in shown.items() if key not in otherwise}
     lines.append(f"TBLPROPERTIES ({_listed(properties)})")
@@ -97,13 +97,15 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
 
 
 def _listed(properties: Mapping[str, str]) -> str:
-    return "\n" + ",\n".join(f"  {text(key)} = {text(properties[key])}" for key in properties)
+    return "\n" + ",\n".join(
+        f"  {string_literal(key)} = {string_literal(properties[key])}" for key in properties
+    )
 
 
 def show_properties(spark: SparkSession, statement: ShowProperties) -> DataFrame:
     """Show a table's properties, or one of them: key, value; the comment is none, as in Spark."""
     table = target(spark, statement.table).whole_table()
-    properties = shown_properties(spark, table)
+    properties = display_properties(spark, table)
     if statement.key is None:
         return rows_of(spark, "key string, value string", properties.items())
     lacks = f"Table {'.'.join(statement.table)} does not have property: {statement.key}"
@@ -126,8 +128,8 @@ def _check_namespace(spark: SparkSession, statement: ShowColumns) -> None:
     above = [spelt(part) for part in statement.table[:-1]]
     if [spelt(part) for part in statement.namespace] not in (above[1:], above):
         error = InvalidInputError(
-            f"SHOW COLUMNS: table {shown_name(statement.table)} is not in namespace "
-            f"{shown_name(statement.namespace)}: leave the namespace out"
+            f"SHOW COLUMNS: table {display_name(statement.table)} is not in namespace "
+            f"{display_name(statement.namespace)}: leave the namespace out"
         )
         raise with_condition(error, CONFLICTING_NAMESPACE)
 
@@ -185,7 +187,7 @@ def _partition_column(schema: Schema, column: NestedField) -> Row:
     """Return the row of a column, or a field of a struct, that a table is partitioned by."""
     ((_, kind, comment),) = column_rows(to_spark(Schema(column)))
     path = [schema.find_field(field_id).name for field_id in schema.path_ids(column.field_id)]
-    return shown_name(path), kind, comment
+    return display_name(path), kind, comment
 
 
 def _defaults(schema: Schema) -> list[Row]:
@@ -208,14 +210,14 @@ def definition_lines(schema: Schema, *, types: bool = True) -> list[str]:
         if types:
             line += f" {_kind(field.dataType)}{' NOT NULL' if column.required else ''}"
             line += "" if column.write_default is None else f" DEFAULT {_default(column)}"
-        lines.append(line + (f" COMMENT {text(column.doc)}" if column.doc else ""))
+        lines.append(line + (f" COMMENT {string_literal(column.doc)}" if column.doc else ""))
     return lines
 
 
 def _default(column: NestedField) -> str:
     match column.write_default:
         case str() if isinstance(column.field_type, StringType):
-            return text(column.write_default)
+            return string_literal(column.write_default)
         case int() if isinstance(column.field_type, IntegerType | LongType):
             return str(column.write_default)
         case _:
@@ -238,7 +240,7 @@ def _kind(kind: DataType) -> str:
 def _inner(field: StructField) -> str:
     required = "" if field.nullable else " NOT NULL"
     comment = field.metadata.get(COMMENT)
-    comment_clause = "" if comment is None else f" COMMENT {text(comment)}"
+    comment_clause = "" if comment is None else f" COMMENT {string_literal(comment)}"
     return f"{_name(field.name)}: {_kind(field.dataType)}{required}{comment_clause}"
 
 
@@ -258,10 +260,10 @@ def _term(schema: Schema, part: PartitionField) -> str:
 
 
 def _name(name: str) -> str:
-    return shown_name([name])
+    return display_name([name])
 
 
-def text(value: str) -> str:
-    """Return a text in quotes, as SQL takes it."""
+def string_literal(value: str) -> str:
+    """Return a text as a string literal of SQL."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
