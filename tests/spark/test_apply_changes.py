@@ -108,7 +108,7 @@ def message(change: Change) -> str:
     return json.dumps({"op": "d" if gone else "c", **body, "source": {"lsn": change.sequence}})
 
 
-def test_a_stream_of_messages_that_is_started_anew_applies_each_change_once(
+def test_a_restarted_stream_of_messages_applies_each_change_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table = ice.create_table(str(tmp_path / "t"), PLAIN)

@@ -219,7 +219,7 @@ def test_code_that_tells_many_files_apart_is_short_enough_to_be_compiled(
 
 
 @pytest.mark.parametrize("folder", ["with blank", "per%20cent", "über", "a+b&c=d;e,f'g"])
-def test_files_are_told_by_their_paths_where_sizes_are_equal(
+def test_files_of_equal_size_are_distinguished_by_path(
     spark: SparkSession, tmp_path: Path, folder: str
 ) -> None:
     """`_metadata.file_path` is percent-encoded; delete files hold what their writer wrote."""

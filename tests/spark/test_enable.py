@@ -156,7 +156,9 @@ def test_append_and_overwrite(enabled: Any, place: str) -> None:
     assert ids(table.refresh().scan().to_df(enabled)) == [6, 7]
 
 
-def test_a_new_table_is_partitioned_by_the_columns_said(enabled: Any, tmp_path: Path) -> None:
+def test_a_new_table_is_partitioned_by_the_columns_of_partition_by(
+    enabled: Any, tmp_path: Path
+) -> None:
     path = str(tmp_path / "new")
     frame = enabled.range(4).withColumn("k k", sf.col("id") % 2)
     frame.write.format(FORMAT).partitionBy("k k").option("table-property.a", "b").save(path)
@@ -185,7 +187,7 @@ def test_a_failed_write_leaves_no_table_and_no_file(enabled: Any, tmp_path: Path
     assert not [file for file in path.rglob("*") if file.is_file()]
 
 
-def test_distribution_mode_is_taken(enabled: Any, place: str) -> None:
+def test_distribution_mode_is_applied(enabled: Any, place: str) -> None:
     frame = enabled.range(6, 12, 1, 2).withColumn("k", sf.concat(sf.lit("k"), sf.col("id") % 2))
     writer = frame.write.format(FORMAT).mode("append").option("distribution-mode", "hash")
     writer.save(place)
@@ -193,7 +195,7 @@ def test_distribution_mode_is_taken(enabled: Any, place: str) -> None:
     assert added["added-records"] == "6"
 
 
-def test_engine_is_taken(enabled: Any, place: str) -> None:
+def test_the_engine_option_is_applied(enabled: Any, place: str) -> None:
     frame = enabled.range(6, 8).selectExpr("id", "'k0' AS k")
     names = {}
     for engine in ("native", "arrow"):

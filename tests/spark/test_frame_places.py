@@ -96,7 +96,7 @@ def test_a_name_and_an_option_say_one_branch(enabled: Any) -> None:
     assert found == [[0], [0, 1], [0, 2]]
 
 
-def test_columns_are_told_apart_by_case_where_the_session_does(enabled: Any) -> None:
+def test_columns_are_case_sensitive_if_the_session_is(enabled: Any) -> None:
     """A column that only another case would find is an error, and no column of NULLs."""
     enabled.sql("CREATE TABLE st.d.t (Id bigint, v string)")
     frame = enabled.range(1).selectExpr("id", "'x' AS V")
@@ -155,9 +155,7 @@ def test_a_column_is_one_whatever_its_name_is(enabled: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*escapedStringLiterals:UserWarning")
 @pytest.mark.parametrize("raw", ["false", "true"])
-def test_texts_and_casts_that_try_are_said_as_the_session_reads_them(
-    enabled: Any, raw: str
-) -> None:
+def test_string_literals_and_try_casts_follow_the_session_settings(enabled: Any, raw: str) -> None:
     enabled.conf.set("spark.sql.parser.escapedStringLiterals", raw)
     try:
         texts = ["it's", "a\\b", "both ' and \"", "\\n", "plain", "C:\\", "D:\\\\"]

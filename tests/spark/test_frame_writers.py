@@ -152,7 +152,7 @@ CONDITIONS = {
 }
 
 
-def test_columns_are_said_as_sql(any_spark: Any) -> None:
+def test_columns_are_converted_to_sql(any_spark: Any) -> None:
     """What they find as columns, they find as texts."""
     frame = any_spark.sql(
         "SELECT id AS n, if(id = 3, NULL, cast(id as decimal(9,2)) / 2) AS m, "
@@ -168,7 +168,9 @@ def test_columns_are_said_as_sql(any_spark: Any) -> None:
         column_text(any_spark, sf.transform("n", lambda one: one))
 
 
-def test_the_format_iceberg_is_ours_without_javas_runtime(enabled: Any, tmp_path: Path) -> None:
+def test_the_format_iceberg_is_handled_without_the_java_runtime(
+    enabled: Any, tmp_path: Path
+) -> None:
     """For reads, writes and streams, by name and by location."""
     some = enabled.createDataFrame([(1, "x"), (2, "y")], "id int, s string")
     some.write.format("iceberg").partitionBy("s").save("fw.d.t")
@@ -205,7 +207,7 @@ def test_a_load_takes_the_names_of_metadata_tables_and_branches(enabled: Any, so
         reader.load("fw.d.none.snapshots")
 
 
-def test_the_catalog_shows_tables_of_ours(enabled: Any) -> None:
+def test_the_catalog_lists_iceberg_tables(enabled: Any) -> None:
     enabled.sql(
         "CREATE TABLE fw.d.t (id int NOT NULL, s string COMMENT 'c') PARTITIONED BY (s) COMMENT 'k'"
     )
@@ -233,7 +235,7 @@ def test_create_table_takes_the_file_format_from_the_option_that_ibis_passes(ena
     assert ice.load_table("fw.d.f").properties["write.format.default"] == "orc"
 
 
-def test_the_catalog_makes_and_drops_tables_of_ours(enabled: Any) -> None:
+def test_the_catalog_creates_and_drops_iceberg_tables(enabled: Any) -> None:
     """And refuses by name what these can't do; from PySpark 4.2 on it has more methods."""
     catalog = enabled.catalog
     schema = StructType().add("id", "integer", False).add("a b", "string")

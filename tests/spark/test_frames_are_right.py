@@ -76,7 +76,7 @@ def test_one_load_sees_one_snapshot(spark: Any, tmp_path: Path) -> None:
     assert load(spark, location).count() == 3
 
 
-def test_pushed_filters_prune_when_asked_for(spark: Any, ten: str) -> None:
+def test_pushed_filters_prune_if_enabled(spark: Any, ten: str) -> None:
     spark.conf.set(PUSHDOWN_SETTING, "true")
     try:
         frame = load(spark, ten, pushdown="true").where("id > 7 and name != 'n9'")

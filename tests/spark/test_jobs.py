@@ -59,7 +59,7 @@ def test_no_jobs_give_no_results(any_spark: Any) -> None:
     assert job_results(any_spark, [], Multiply(payload(3)).by_factor) == []
 
 
-def test_an_error_of_ours_comes_back_as_it_is(any_spark: Any) -> None:
+def test_an_error_of_this_library_keeps_its_type(any_spark: Any) -> None:
     task = Multiply(payload(3)).unless_odd
     with pytest.raises(CorruptFileError, match=r"^5 is odd$"):
         job_results(any_spark, [4, 5, 7], task, final=(CorruptFileError,))

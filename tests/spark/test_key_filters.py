@@ -249,7 +249,7 @@ def test_a_table_that_a_query_joins_twice_is_broadcast_once(
     assert "ReusedExchange" in frame._jdf.queryExecution().executedPlan().toString()
 
 
-def test_a_table_that_has_changed_is_asked_anew(
+def test_a_changed_table_is_planned_again(
     shuffled: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = ice.create_table(str(tmp_path / "large"), "k bigint, v int")
@@ -328,7 +328,7 @@ def test_the_columns_stay_the_same(shuffled: SparkSession, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("sign", ["x", "#"])
-def test_equal_plans_whose_parts_are_in_another_order_are_asked_anew(
+def test_equal_plans_with_reordered_parts_are_planned_again(
     shuffled: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: str
 ) -> None:
     """Java takes `a AND b` for `b AND a`, and subqueries in them have other places then.

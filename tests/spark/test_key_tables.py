@@ -168,7 +168,7 @@ def test_a_key_column_that_was_widened_since_is_looked_up_by_its_new_type(
     assert sorted(row.a for row in left) == [0, 1, 2, 4, 6, 7, 8, 9]
 
 
-def test_long_texts_are_told_by_another_column_or_joined(
+def test_long_texts_are_distinguished_by_another_column_or_joined(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     long = "x" * (KEYS_OF_DELETES.hashed_value_bytes + 1)

@@ -53,7 +53,7 @@ def test_statistics_orphans_and_deletes_are_those_of_one_process(
     assert len(ids(table)) == 146
 
 
-def test_a_spark_table_is_taken_as_a_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_spark_table_is_imported_by_snapshot(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(
         f"CREATE TABLE taken USING parquet PARTITIONED BY (k) LOCATION '{tmp_path / 'src'}' AS "
         "SELECT id, timestamp_seconds(id) ts, id % 2 k FROM range(4)"

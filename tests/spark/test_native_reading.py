@@ -229,7 +229,7 @@ def test_files_are_listed_once_and_frames_of_them_can_be_joined(spark: Any, tmp_
     assert sorted(map(tuple, pairs)) == [("b", "a"), ("c", "b"), ("d", "c"), ("e", "d")]
 
 
-def test_a_file_that_was_added_anew_under_its_name_is_listed_again(
+def test_a_file_that_is_added_again_under_its_name_is_listed_again(
     spark: Any, tmp_path: Path
 ) -> None:
     table, path = ice.create_table(str(tmp_path / "t"), "id bigint"), tmp_path / "own.parquet"
@@ -241,7 +241,7 @@ def test_a_file_that_was_added_anew_under_its_name_is_listed_again(
 
 
 @pytest.mark.parametrize("own", ["", ", _metadata struct<file_size: bigint>"])
-def test_files_are_told_apart_whatever_else_a_row_has(
+def test_files_are_distinguished_whatever_else_a_row_has(
     any_spark: Any, tmp_path: Path, own: str
 ) -> None:
     """Of `_metadata` Spark may read no `row_index`, and it may be a column of the table too."""
@@ -401,7 +401,7 @@ def test_no_field_id_is_seen_in_a_frame(any_spark: Any, plain: Table) -> None:
     assert frame.schema["st"].dataType["a"].metadata == {"comment": "inner"}
 
 
-def test_no_field_id_of_ours_gets_into_a_users_file(
+def test_no_field_id_of_iceberg_is_written_to_a_users_file(
     any_spark: Any, two_files: Table, tmp_path: Path
 ) -> None:
     written = tmp_path / "written"

@@ -13,7 +13,7 @@ from iceberg_spark.errors import ValidationException
 MERGE_ON_READ = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
 
 
-def test_changes_land_after_deletes_of_rows_that_they_do_not_read(
+def test_changes_commit_after_deletes_of_rows_that_they_do_not_read(
     spark: Any, tmp_path: Path
 ) -> None:
     table = ice.create_table(

@@ -13,7 +13,7 @@ from iceberg_spark.spark.procedures import rewritten_deletes
 
 @pytest.mark.parametrize("version", ["2", "3"])
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_part_that_fails_takes_no_files_of_one_that_landed(
+def test_a_part_that_fails_removes_no_files_of_a_committed_part(
     spark: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -27,7 +27,7 @@ def test_positions_come_back_sorted_whatever_bitmap_they_lie_in(any_spark: Any) 
     assert found(mark_rows(rows, unique=True)) == {"a": [5], "b": at, "c": [32768]}
 
 
-def test_a_row_that_comes_twice_counts_once_or_is_told(any_spark: Any) -> None:
+def test_a_duplicate_position_counts_once_or_is_reported(any_spark: Any) -> None:
     rows = places(any_spark, ("a", 7), ("a", 7), ("a", 8))
     assert found(mark_rows(rows, unique=False)) == {"a": [7, 8]}
     assert mark_rows(rows, unique=True) is None

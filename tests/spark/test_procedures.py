@@ -206,7 +206,7 @@ def test_a_dot_in_backticks_is_of_the_name_and_another_catalog_is_refused(call: 
         call("ancestors_of('fs.d.t')")
 
 
-def test_a_branch_is_compacted_by_its_name_and_not_taken_for_the_table_elsewhere(
+def test_only_compaction_accepts_the_name_of_a_branch(
     call: Call,
 ) -> None:
     table = _table("t", 2)
@@ -341,8 +341,8 @@ def values(table: Any, branch: str | None = None) -> dict[int, int]:
     return dict(zip(found["Id"].to_pylist(), found["v"].to_pylist(), strict=True))
 
 
-def test_upsert_lands_where_a_statement_does(keyed: Any) -> None:
-    """`spark.wap.branch` and `spark.wap.id`, or the branch that its table's name says."""
+def test_upsert_writes_to_the_branch_of_a_statement(keyed: Any) -> None:
+    """`spark.wap.branch` and `spark.wap.id`, or the branch in the table's name."""
     table = ice.load_table("st.d.t")
     with settings(keyed, {"spark.wap.branch": "aud"}):
         ice.sql(keyed, UPSERT.format(""))
@@ -360,7 +360,7 @@ def test_upsert_lands_where_a_statement_does(keyed: Any) -> None:
     assert values(table) == {1: 10, 2: 2, 3: 30}
 
 
-def test_upsert_takes_the_rows_of_a_table_of_ours(call: Call, spark: Any) -> None:
+def test_upsert_accepts_an_iceberg_table_as_source(call: Call, spark: Any) -> None:
     ice.sql(spark, "CREATE TABLE st.d.t AS SELECT 1 AS id, 1 AS v")
     ice.sql(spark, "CREATE TABLE st.d.s AS SELECT 1 AS id, 5 AS v UNION ALL SELECT 2, 6")
     call("upsert('d.t', 'st.d.s', array('id'))")
@@ -392,7 +392,7 @@ def test_where_takes_what_spark_can_work_out(any_spark: Any, sql_home: Path, whe
     call(f"rewrite_position_delete_files('d.t', where => '{text}', {options})")
 
 
-def test_names_of_a_procedures_columns_are_told_apart_as_the_session_does(
+def test_columns_of_a_procedure_follow_the_case_sensitivity_of_the_session(
     call: Call, spark: Any
 ) -> None:
     ice.sql(spark, "CREATE TABLE st.d.t (Id int, v int)")

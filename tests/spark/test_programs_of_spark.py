@@ -96,14 +96,14 @@ def test_metadata_tables_branches_and_tags_are_described(enabled: Any) -> None:
         enabled.sql("DESCRIBE st.d.t.branch_none")
 
 
-def test_a_writer_notes_how_it_was_last_told_to_write(enabled: Any) -> None:
+def test_a_writer_keeps_its_last_mode(enabled: Any) -> None:
     writer = enabled.createDataFrame([(7, "z")], "id int, s string").write
     writer.insertInto("st.d.t", True)
     writer.insertInto("st.d.t")
     assert rows(enabled.table("st.d.t")) == [(7, "z")]
 
 
-def test_rows_are_appended_to_a_table_whatever_format_is_said(enabled: Any) -> None:
+def test_rows_are_appended_to_a_table_for_every_format(enabled: Any) -> None:
     some = enabled.createDataFrame([(7, "z")], "id int, s string")
     some.write.format("parquet").mode("append").saveAsTable("st.d.t")
     assert (7, "z") in rows(enabled.table("st.d.t"))

@@ -114,7 +114,7 @@ def test_a_staged_snapshot_has_the_id_of_the_session(lake: Any) -> None:
     assert [dict(one.summary)["wap.id"] for one in table.refresh().snapshots()] == ["mine"]
 
 
-def test_a_bad_setting_is_told_as_one(lake: Any) -> None:
+def test_a_bad_setting_is_named_by_the_error(lake: Any) -> None:
     table_of(lake)
     message = r"spark.sql.iceberg.\* .*'distribution-mode'"
     bad = settings(lake, distribution_mode="all")

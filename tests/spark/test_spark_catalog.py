@@ -263,7 +263,7 @@ def test_a_table_is_cached_and_let_go(session: Any) -> None:
     assert "InMemory" not in frame._jdf.queryExecution().optimizedPlan().toString()
 
 
-def test_sparks_own_tables_are_filled_from_ours(session: Any) -> None:
+def test_spark_tables_are_filled_from_iceberg_tables(session: Any) -> None:
     session.sql("CREATE TABLE copied USING parquet AS SELECT id FROM sc.d.t WHERE id < 5")
     try:
         session.sql("INSERT INTO copied SELECT id FROM sc.d.t WHERE id >= 98")

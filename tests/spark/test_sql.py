@@ -112,7 +112,7 @@ def test_queries_of_tpc_h_prune_files_and_give_spark_s_rows(
     assert rows(ice.sql(spark, query)) == rows(spark.sql(plain))
 
 
-def test_a_query_joins_tables_of_ours_with_spark_s(any_spark: Any, warehouse: Path) -> None:
+def test_a_query_joins_iceberg_tables_with_spark_tables(any_spark: Any, warehouse: Path) -> None:
     any_spark.range(3).createOrReplaceTempView("few")
     query = f"""
         with x as (select p_partkey, p_type from `{warehouse}/db/part` where p_type <> 'T0')
@@ -182,7 +182,7 @@ def test_what_is_another_moment_tomorrow_is_no_constant(any_spark: Any, text: st
     assert isinstance(found.expression, exp.Sub | exp.Add)
 
 
-def test_constants_are_worked_out_anew_where_a_setting_says_otherwise(spark: Any) -> None:
+def test_constants_are_evaluated_again_after_a_setting_changes(spark: Any) -> None:
     condition = parse_one(
         "a = timestamp '2024-01-01 00:00:00' + interval '1' hour", dialect="spark"
     )
@@ -232,7 +232,7 @@ def test_explain_names_what_prunes_and_what_does_not(spark: Any, warehouse: Path
     assert ice.explain(spark, "select 1") == "The query names no Iceberg table."
 
 
-def test_a_query_without_tables_of_ours_is_spark_s(any_spark: Any) -> None:
+def test_a_query_without_iceberg_tables_goes_to_spark(any_spark: Any) -> None:
     assert rows(ice.sql(any_spark, "select 1 as one, '{x}'")) == [(1, "{x}")]
 
 

@@ -38,7 +38,7 @@ def enabled(any_spark: Any, sql_home: Path) -> Iterator[Callable[..., list[tuple
         ice.disable(any_spark)
 
 
-def test_catalogs_of_ours_are_listed_beside_sparks(
+def test_iceberg_catalogs_are_listed_with_those_of_spark(
     enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
 ) -> None:
     """By `ice.sql`, and by Spark where it can have the catalogs: not over Connect."""
@@ -164,7 +164,7 @@ def test_use_is_of_one_session(spark: Any, sql_home: Path) -> None:
         ice.sql(other, "USE spark_catalog.default")
 
 
-def test_parameters_are_taken_by_every_statement(
+def test_every_statement_accepts_parameters(
     enabled: Callable[..., list[tuple[Any, ...]]],
 ) -> None:
     run = enabled
@@ -209,7 +209,7 @@ def test_parameters_are_taken_by_every_statement(
     assert ice.load_table("st.d.p").metadata_location == before
 
 
-def test_frames_in_braces_stand_beside_tables_of_ours(
+def test_dataframes_in_braces_may_be_joined_with_iceberg_tables(
     enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
 ) -> None:
     run = enabled
@@ -357,7 +357,7 @@ def test_a_view_of_changes_shows_deletes_by_position(spark: Any, sql_home: Path)
     spark.catalog.dropTempView("m_changes")
 
 
-def test_a_new_tables_columns_are_found_and_told_apart_as_the_session_does(
+def test_columns_of_a_new_table_follow_the_case_sensitivity_of_the_session(
     spark: Any, sql_home: Path
 ) -> None:
     run = _runner(spark)

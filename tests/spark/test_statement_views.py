@@ -89,7 +89,9 @@ def test_a_views_life_in_statements(spark: Any, views: Views) -> None:
         run("SHOW TABLES IN st.d")
 
 
-def test_a_view_lies_where_its_statement_says(spark: Any, views: Views, tmp_path: Path) -> None:
+def test_a_view_is_stored_at_the_location_of_its_statement(
+    spark: Any, views: Views, tmp_path: Path
+) -> None:
     def run(text: str) -> list[tuple[Any, ...]]:
         return rows(ice.sql(spark, text))
 

@@ -149,9 +149,7 @@ def test_a_database_of_sparks_may_be_called_as_a_catalog_is(spark: Any, home: Pa
         spark.sql("DROP DATABASE st CASCADE")
 
 
-def test_an_unknown_statement_about_a_table_of_ours_is_refused_by_name(
-    spark: Any, home: Path
-) -> None:
+def test_an_unknown_statement_about_an_iceberg_table_is_refused(spark: Any, home: Path) -> None:
     ice.sql(spark, "CREATE TABLE st.d.t (id int)")
     with pytest.raises(
         UnsupportedError, match=r"CACHE TABLE st\.d\.t: .* not supported .* AS SELECT"
@@ -213,7 +211,7 @@ def test_a_sample_needs_no_alias(spark: Any, home: Path) -> None:
     assert ice.load_table("st.d.t").scan().count() == 1
 
 
-def test_columns_of_a_merge_land_with_its_rows(spark: Any, home: Path) -> None:
+def test_columns_of_a_merge_are_committed_with_its_rows(spark: Any, home: Path) -> None:
     """One commit; a merge that fails leaves none. Taken is what `*` or `t.a = s.a` sets."""
     ice.sql(spark, "CREATE TABLE st.d.g AS SELECT 1 AS id, 1 AS v")
     table = ice.load_table("st.d.g")

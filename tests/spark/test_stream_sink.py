@@ -25,7 +25,7 @@ def native(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[bool
         yield request.param
 
 
-def test_appended_batches_land_once_however_often_they_are_run(
+def test_appended_batches_are_committed_once_however_often_they_run(
     spark: SparkSession, tmp_path: Path, native: bool
 ) -> None:
     given, table, checkpoint = Input(tmp_path / "in"), str(tmp_path / "t"), tmp_path / "c"
@@ -78,7 +78,7 @@ def test_complete_batches_above_the_bound_keep_their_state(
         complete_batches(spark, tmp_path)
 
 
-def test_changes_by_key_land_once_with_the_columns_that_they_bring(
+def test_changes_by_key_are_committed_once_with_their_new_columns(
     spark: SparkSession, tmp_path: Path, native: bool
 ) -> None:
     given, checkpoint = Input(tmp_path / "in"), tmp_path / "c"
@@ -136,7 +136,7 @@ def test_batches_above_the_bound_are_written_by_spark(
     assert epochs(made) == ["0", "1", "2"]
 
 
-def test_to_table_makes_a_table_of_a_catalog_of_ours(
+def test_to_table_creates_a_table_in_an_iceberg_catalog(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__STREAMED__TYPE", "filesystem")
@@ -174,7 +174,7 @@ def test_to_table_creates_a_table_for_a_stream_without_rows(lake: Any, tmp_path:
     assert epochs(table) == ["0"]
 
 
-def test_a_stream_over_connect_lands_once(
+def test_a_stream_over_connect_is_committed_once(
     spark: SparkSession, connect_spark: ConnectSession, tmp_path: Path
 ) -> None:
     given, table, checkpoint = Input(tmp_path / "in"), str(tmp_path / "t"), tmp_path / "c"
@@ -196,7 +196,7 @@ def test_a_stream_over_connect_lands_once(
         ("append", {"brunch": "dev"}, "branch"),
     ],
 )
-def test_what_a_stream_can_not_be_is_said_when_it_starts(
+def test_an_unsupported_stream_is_refused_when_it_starts(
     spark: SparkSession, tmp_path: Path, mode: str, options: dict[str, str], said: str
 ) -> None:
     given = Input(tmp_path / "in")
@@ -211,7 +211,7 @@ def test_a_stream_without_a_checkpoint_is_refused(spark: SparkSession, tmp_path:
         rows.writeStream.format("pyiceberg-lite").start(str(tmp_path / "t"))
 
 
-def test_a_saved_batch_lands_once(spark: SparkSession, tmp_path: Path, native: bool) -> None:
+def test_a_saved_batch_is_committed_once(spark: SparkSession, tmp_path: Path, native: bool) -> None:
     table = str(tmp_path / "t")
     frame = spark.createDataFrame([(1, "a")], "id bigint, k string")
     for version in ("1", "1", "2"):

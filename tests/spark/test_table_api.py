@@ -91,7 +91,7 @@ def test_a_failing_task_leaves_nothing(spark: Any, tmp_path: Path) -> None:
     assert table.refresh().snapshots() == []
 
 
-def test_several_frames_land_in_one_commit(spark: Any, tmp_path: Path) -> None:
+def test_several_dataframes_are_written_in_one_commit(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path)
     with table.transaction() as tx:
         tx.append(spark.range(2).selectExpr("id", "'x' k"))

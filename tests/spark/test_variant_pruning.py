@@ -97,7 +97,7 @@ def test_the_short_form_chooses_files_too(spark: SparkSession, frame: Any) -> No
     assert joined.count() == 5
 
 
-def test_what_prunes_a_query_is_told(spark: SparkSession, table: Table) -> None:
+def test_explain_names_what_prunes_a_query(spark: SparkSession, table: Table) -> None:
     place = f"`{table.location()}`"
     told = ice.explain(spark, f"select 1 from {place} where variant_get(v, '$.n', 'int') = 25")
     assert "pruned by  VARIANT_GET(v, '$.n', 'int') = 25" in told

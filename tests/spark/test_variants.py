@@ -187,7 +187,7 @@ def test_nanoseconds_are_missed_by_name_and_other_columns_read(spark: Any, tmp_p
     assert read.count() == 1
 
 
-def test_rows_beside_nanoseconds_are_deleted_and_other_changes_name_the_column(
+def test_rows_with_nanoseconds_are_deleted_and_other_changes_name_the_column(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delete_change, "IN_PROCESS_BYTES", 0)  # or Spark would not be asked

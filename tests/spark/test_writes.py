@@ -69,7 +69,7 @@ def test_dynamic_overwrite_replaces_the_partitions_that_get_rows(
     assert ids(spark, target) == [0, 2, 3, 5, 100]
 
 
-def test_snapshot_properties_land_in_the_summary(spark: Any, tmp_path: Path) -> None:
+def test_snapshot_properties_are_written_to_the_summary(spark: Any, tmp_path: Path) -> None:
     options = {"snapshot-property.job": "nightly"}
     spark.range(1).write.format("pyiceberg-lite").mode("append").options(**options).save(
         str(tmp_path / "t")

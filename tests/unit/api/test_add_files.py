@@ -114,7 +114,7 @@ def test_added_files_are_pruned_by_their_metrics(tmp_path: Path):
     assert len(table.scan(row_filter="id = 2").plan_files()) == 1
 
 
-def test_snapshot_properties_land_in_the_summary(tmp_path: Path):
+def test_snapshot_properties_are_written_to_the_summary(tmp_path: Path):
     table = make(tmp_path / "t")
     path = parquet(tmp_path / "1.parquet", rows(id=[1]))
     table.add_files(path, snapshot_properties={"job": "import"})

@@ -130,7 +130,7 @@ def test_no_rows_make_no_files_but_a_snapshot():
     assert table.scan().count() == 0
 
 
-def test_snapshot_properties_land_in_the_summary():
+def test_snapshot_properties_are_written_to_the_summary():
     table = make()
     table.append(rows(id=[1]), snapshot_properties={"job": "nightly"})
     assert table.current_snapshot().summary["job"] == "nightly"

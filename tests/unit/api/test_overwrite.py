@@ -201,7 +201,7 @@ def test_a_dynamic_overwrite_with_no_rows_replaces_nothing():
     assert ids(table) == [1, 2, 3, 4]
 
 
-def test_snapshot_properties_land_in_the_summary():
+def test_snapshot_properties_are_written_to_the_summary():
     table = filled(("k",))
     table.overwrite(rows(id=[9], k=["a"]), "k = 'a'", snapshot_properties={"job": "o"})
     assert table.current_snapshot().summary["job"] == "o"

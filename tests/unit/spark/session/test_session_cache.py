@@ -28,7 +28,7 @@ def asked(session: Any) -> str | None:
     return setting(session, "spark.sql.some", None)
 
 
-def test_inside_a_block_a_session_is_asked_once() -> None:
+def test_inside_a_block_a_session_is_queried_once() -> None:
     session = Session()
     with session_cache(session):  # type: ignore[arg-type]
         assert asked(session) == "a"
@@ -37,7 +37,7 @@ def test_inside_a_block_a_session_is_asked_once() -> None:
     assert session.conf.times == 1
 
 
-def test_outside_a_block_and_in_the_next_one_it_is_asked_anew() -> None:
+def test_outside_a_block_and_in_the_next_one_the_session_is_queried_again() -> None:
     session = Session()
     for value in ("a", "b"):
         session.conf.value = value
@@ -57,7 +57,7 @@ def test_a_block_inside_has_the_answers_of_that_around_it() -> None:
     assert session.conf.times == 1
 
 
-def test_answers_are_those_of_the_session_that_is_asked() -> None:
+def test_cached_results_belong_to_their_session() -> None:
     one, other = Session(), Session()
     other.conf.value = "b"
     with session_cache(one):  # type: ignore[arg-type]
@@ -67,7 +67,7 @@ def test_answers_are_those_of_the_session_that_is_asked() -> None:
         assert (asked(one), asked(other)) == ("a", "b")
 
 
-def test_a_default_is_part_of_what_is_asked() -> None:
+def test_a_default_is_part_of_the_cache_key() -> None:
     session = Session()
     with session_cache(session):  # type: ignore[arg-type]
         setting(session, "spark.sql.some", "x")  # type: ignore[arg-type]
@@ -75,13 +75,13 @@ def test_a_default_is_part_of_what_is_asked() -> None:
     assert session.conf.times == 2
 
 
-def test_without_a_default_sparks_own_is_asked_for() -> None:
+def test_without_a_default_the_default_of_spark_is_read() -> None:
     session = Session()
     setting(session, "spark.sql.some")  # type: ignore[arg-type]
     assert session.conf.default == ()
 
 
-def test_what_may_change_the_session_asks_anew() -> None:
+def test_a_bypass_reads_the_session_and_leaves_the_cache() -> None:
     session = Session()
     with session_cache(session):  # type: ignore[arg-type]
         asked(session)

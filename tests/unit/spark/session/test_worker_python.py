@@ -56,7 +56,7 @@ def test_a_clusters_python_is_its_own_to_know() -> None:
     check_worker_python(session("yarn", "/no/such/python"))
 
 
-def test_a_connect_session_is_not_asked() -> None:
+def test_a_connect_session_is_not_checked() -> None:
     check_worker_python(SimpleNamespace())
 
 

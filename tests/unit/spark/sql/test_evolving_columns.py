@@ -34,7 +34,9 @@ SOURCE = Schema(
         ({"other": "s.id"}, []),
     ],
 )
-def test_a_column_is_taken_that_is_set_to_itself(columns: dict[str, str], taken: list[str]) -> None:
+def test_a_column_that_is_assigned_from_its_namesake_is_added(
+    columns: dict[str, str], taken: list[str]
+) -> None:
     given = [(tuple(path.split(".")), text) for path, text in columns.items()]
     assigned = Assigned(False, given, target=[("t",)], source=[("s",), ("c", "d", "src")])
     found = evolving_columns(SOURCE, assigned, SPARK, case_sensitive=False)

@@ -66,7 +66,7 @@ def test_a_column_that_the_query_names_is_there(text: str) -> None:
         "SELECT _file FROM c.d.t PIVOT (count(id) FOR k IN (1))",
     ],
 )
-def test_what_may_be_another_column_is_not_taken_for_one(text: str) -> None:
+def test_a_name_that_may_be_another_column_is_not_a_metadata_column(text: str) -> None:
     assert named(text) == []
 
 

@@ -65,7 +65,7 @@ def columns(text: str) -> tuple[str, ...] | None:
         "select * from c.d.t where id > 5 union all select 1, 2",
     ],
 )
-def test_a_condition_that_every_row_must_meet_is_taken(text: str) -> None:
+def test_a_condition_that_every_row_must_meet_is_pushed_down(text: str) -> None:
     assert any(one.endswith("id > 5") for one in taken(text)), taken(text)
 
 
@@ -87,7 +87,7 @@ def test_a_condition_that_every_row_must_meet_is_taken(text: str) -> None:
         "select * from c.d.t where id > u.x",
     ],
 )
-def test_a_condition_that_may_keep_other_rows_is_not_taken(text: str) -> None:
+def test_a_condition_that_may_keep_other_rows_is_not_pushed_down(text: str) -> None:
     assert taken(text) == []
 
 
@@ -165,11 +165,11 @@ def test_what_is_no_query_is_refused(text: str) -> None:
         "select * from c.d.t natural join u where s = 1",
     ],
 )
-def test_a_name_that_may_be_another_relation_s_is_not_taken(text: str) -> None:
+def test_a_name_that_may_belong_to_another_relation_is_not_pushed_down(text: str) -> None:
     assert not any("s = 1" in one for one in taken(text)), taken(text)
 
 
-def test_a_struct_beside_no_relation_of_its_name_is_taken() -> None:
+def test_a_struct_is_pushed_down_if_no_relation_has_its_name() -> None:
     assert taken("select * from c.d.t join u on u.k = t.id where day.s = 1") == ["day.s = 1"]
     assert taken("select * from c.d.t join v as day on day.k = t.id where t.day.s = 1") == [
         "t.day.s = 1"
@@ -191,7 +191,7 @@ def test_case_tells_aliases_apart_where_the_session_says_so() -> None:
         "select day from c.d.t natural join u",
     ],
 )
-def test_columns_that_may_be_taken_without_their_name_are_all_kept(text: str) -> None:
+def test_all_columns_are_kept_if_some_may_be_read_without_their_name(text: str) -> None:
     assert columns(text) is None
 
 
@@ -212,7 +212,7 @@ def test_names_in_double_quotes_are_read_as_the_session_reads_them() -> None:
 
 
 @pytest.mark.parametrize("text", ["from c.d.t |> where id = 1", "select '${x}' from c.d.t"])
-def test_a_query_that_spark_rewrites_is_known(text: str) -> None:
+def test_a_query_that_spark_rewrites_is_recognized(text: str) -> None:
     assert is_rewritten(text, SPARK)
     assert not is_rewritten("select id from c.d.t where s || 'x' = '|>'", SPARK)
 

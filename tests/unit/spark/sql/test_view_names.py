@@ -55,7 +55,7 @@ def test_a_common_table_expression_keeps_its_name():
     assert qualified(text) == ["prod.a.b.t", "prod.a.b.u"]
 
 
-def test_a_catalog_that_is_not_known_here_is_named():
+def test_the_error_for_an_unknown_catalog_names_it():
     with pytest.raises(InvalidInputError, match="no catalog other is known"):
         qualified("SELECT * FROM t", default_catalog="other")
 

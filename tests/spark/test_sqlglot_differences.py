@@ -1,6 +1,6 @@
-"""Words that sqlglot reads as something else than Spark does: no row is lost by them.
+"""Syntax that sqlglot parses differently from Spark loses no row.
 
-The brute-force model is a temporary view of the same rows, which Spark reads alone.
+The brute-force model is a temporary view of the same rows, which only Spark reads.
 """
 
 import datetime as dt
@@ -48,7 +48,7 @@ def ids(frame: Any) -> list[int]:
         "startswith(s, concat_ws('-', 'a', 'b'))",
     ],
 )
-def test_joined_texts_are_what_spark_joins(texts: Any, condition: str) -> None:
+def test_adjacent_string_literals_are_joined_as_in_spark(texts: Any, condition: str) -> None:
     expected = ids(texts.sql(f"SELECT * FROM model WHERE {condition}"))
     assert ids(ice.sql(texts, f"SELECT * FROM st.d.t WHERE {condition}")) == expected
     ice.sql(texts, f"DELETE FROM st.d.t WHERE {condition}")
@@ -77,10 +77,8 @@ def own_session(spark: Any, any_spark: Any) -> Iterator[Any]:
     session.stop()
 
 
-def test_a_users_function_may_take_the_place_of_one_of_spark(
-    own_session: Any, tmp_path: Path
-) -> None:
-    """`udf.register` replaces functions that Spark has; queries and DELETE mean the new one.
+def test_a_user_function_may_replace_one_of_spark(own_session: Any, tmp_path: Path) -> None:
+    """`udf.register` replaces functions of Spark; queries and DELETE call the new one.
 
     Spark 4.3 takes its own first, unless a setting says otherwise, and then so do we.
     """
@@ -104,7 +102,7 @@ def test_a_users_function_may_take_the_place_of_one_of_spark(
 
 
 @pytest.mark.parametrize("name", ["starts_with", "is_nan", "ts_or_ds_add"])
-def test_a_users_function_may_be_called_as_one_of_sqlglot(texts: Any, name: str) -> None:
+def test_a_user_function_may_have_the_name_of_a_sqlglot_function(texts: Any, name: str) -> None:
     texts.udf.register(name, lambda one, two: one is not None and one.endswith(two), "boolean")
     try:
         condition = f"{name}(s, 'a')"
@@ -121,10 +119,8 @@ WORDS = ["current_user", "current_date", "current_timestamp", "localtime", "year
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_column_is_read_though_its_name_is_a_words_of_sql(
-    spark: Any, sql_home: Path, word: str
-) -> None:
-    """sqlglot has no name there but a function, so no column seemed to be needed."""
+def test_a_column_named_like_a_keyword_is_read(spark: Any, sql_home: Path, word: str) -> None:
+    """sqlglot parses a function there instead of a name: the query seemed to need no column."""
     ice.sql(spark, f"CREATE TABLE st.d.t (`{word}` string, id bigint, other int)")
     ice.sql(spark, "INSERT INTO st.d.t VALUES ('x', 1, 2)")
     spark.createDataFrame([("x", 1, 2)], f"`{word}` string, id bigint, other int").createTempView(
@@ -138,7 +134,7 @@ def test_a_column_is_read_though_its_name_is_a_words_of_sql(
         spark.catalog.dropTempView("model")
 
 
-def test_a_word_asks_for_no_column_that_spark_can_not_read(spark: Any, sql_home: Path) -> None:
+def test_a_keyword_selects_no_column_that_spark_cannot_read(spark: Any, sql_home: Path) -> None:
     columns = "id bigint, ts timestamp, timestamp timestamp_ns, at timestamp_ns"
     ice.load_catalog("st").create_table("d.t", columns, properties={"format-version": "3"})
     moment = dt.datetime(2024, 1, 2, tzinfo=dt.UTC)
@@ -158,7 +154,7 @@ def test_a_word_asks_for_no_column_that_spark_can_not_read(spark: Any, sql_home:
 def test_a_query_reads_one_version_of_a_table_that_it_names_twice(
     spark: Any, sql_home: Path, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    """Somebody commits whenever the table is loaded; a query's answer is one version's still."""
+    """Another writer commits at each load of the table; the query still reads one version."""
     ice.load_catalog("fs").create_namespace("d")
     ice.sql(spark, "CREATE TABLE fs.d.t AS SELECT 1L AS id")
     load, busy = FileSystemCatalog.load, False
@@ -193,7 +189,7 @@ READ = [
 
 
 @pytest.mark.parametrize("query", READ)
-def test_names_and_signs_that_sqlglot_takes_for_keywords(
+def test_names_and_operators_that_sqlglot_reads_as_keywords(
     spark: Any, sql_home: Path, query: str
 ) -> None:
     columns = "id bigint, ts timestamp, `values` int, `using` string"
@@ -210,7 +206,7 @@ def test_names_and_signs_that_sqlglot_takes_for_keywords(
         spark.catalog.dropTempView("model")
 
 
-def test_a_moment_may_be_a_sum_and_is_one(spark: Any, sql_home: Path) -> None:
+def test_a_timestamp_of_time_travel_may_be_a_sum(spark: Any, sql_home: Path) -> None:
     ice.sql(spark, "CREATE TABLE st.d.t AS SELECT 1L AS id")
     query = "SELECT * FROM st.d.t TIMESTAMP AS OF now() {} INTERVAL 1 DAY 2 HOURS t WHERE t.id > 0"
     assert ice.sql(spark, query.format("+")).collect() == [(1,)]
@@ -220,7 +216,9 @@ def test_a_moment_may_be_a_sum_and_is_one(spark: Any, sql_home: Path) -> None:
         ice.sql(spark, "SELECT * FROM st.d.t TIMESTAMP AS OF CAST(NULL AS TIMESTAMP)")
 
 
-def test_a_version_and_a_moment_may_be_parameters(any_spark: Any, tmp_path: Path) -> None:
+def test_version_and_timestamp_of_time_travel_may_be_parameters(
+    any_spark: Any, tmp_path: Path
+) -> None:
     spark, place = any_spark, str(tmp_path / "t")
     table = ice.create_table(place, "s string, id bigint")
     table.append(pa.table({"s": ["a"], "id": [1]}))
@@ -264,7 +262,7 @@ def test_a_version_and_a_moment_may_be_parameters(any_spark: Any, tmp_path: Path
         ),
     ],
 )
-def test_what_sqlglot_lacks_is_what_spark_does(texts: Any, query: str) -> None:
+def test_syntax_that_sqlglot_lacks_behaves_as_in_spark(texts: Any, query: str) -> None:
     def found(frame: Any) -> tuple[list[str], list[Any]]:
         return frame.columns, sorted(map(repr, frame.collect()))
 
@@ -275,9 +273,7 @@ def test_what_sqlglot_lacks_is_what_spark_does(texts: Any, query: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["to_timestamp", "date", "int"])
-def test_a_users_function_may_take_the_place_of_a_cast(
-    own_session: Any, tmp_path: Path, name: str
-) -> None:
+def test_a_user_function_may_replace_a_cast(own_session: Any, tmp_path: Path, name: str) -> None:
     spark, place = own_session, str(tmp_path / "t")
     table = ice.create_table(place, "year int")
     for year in (2019, 2021, 2023):
@@ -297,7 +293,9 @@ def test_a_users_function_may_take_the_place_of_a_cast(
         assert sorted(row[0] for row in found) == expected
 
 
-def test_a_join_behind_a_comma_may_be_of_its_own_two_tables(spark: Any, sql_home: Path) -> None:
+def test_a_join_after_a_comma_may_refer_to_its_own_two_tables_only(
+    spark: Any, sql_home: Path
+) -> None:
     ice.sql(spark, "CREATE TABLE st.d.a (id int, k int)")
     for number in (1, 2, 3):
         ice.sql(spark, f"INSERT INTO st.d.a VALUES ({number}, {number})")

@@ -1,7 +1,7 @@
-"""Predicates mean what Spark means by them: generated ones beside Spark's own `where`.
+"""Random predicates select the rows that Spark's own `where` selects.
 
-Each predicate is counted over the same rows three times: by Spark, by our row filter in Arrow, and
-as the rows of the files that pruning leaves. Ours may refuse a predicate; it may never differ.
+Each predicate is counted over the same rows three times: by Spark, by the row filter in Arrow, and
+over the files that pruning leaves. The row filter may refuse a predicate; it may never differ.
 """
 
 import datetime as dt
@@ -174,7 +174,7 @@ READ_BY_SPARK_ALONE = ["ntz", "legacy"]
         for name in READ_BY_US
     ],
 )
-def test_predicates_mean_what_spark_means(spark: Any, table: Any, name: str) -> None:
+def test_predicates_select_the_same_rows_as_spark(spark: Any, table: Any, name: str) -> None:
     data = table.scan().to_arrow()
     frame = table.scan().to_df(spark).coalesce(1).cache()  # its types: a wall clock stays one
     rows = frame if name in BY_JOBS else spark.createDataFrame(frame.toArrow(), frame.schema)
@@ -206,10 +206,10 @@ def test_predicates_mean_what_spark_means(spark: Any, table: Any, name: str) -> 
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) for n in READ_BY_SPARK_ALONE]
 )
-def test_what_settings_make_of_predicates_is_left_to_spark(
+def test_predicates_that_depend_on_settings_are_left_to_spark(
     spark: Any, table: Any, name: str
 ) -> None:
-    """None is read by us, which names the setting, and queries read every file that Spark keeps."""
+    """The row filter refuses them, naming the setting; queries read all files that Spark keeps."""
     texts = predicates(name)[:ASKED]
     frame = table.scan().to_df(spark)
     rows = spark.createDataFrame(frame.toArrow(), frame.schema)

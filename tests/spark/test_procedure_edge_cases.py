@@ -1,4 +1,4 @@
-"""Procedures of what is hardly a table yet, and of times without a zone."""
+"""Procedures of empty tables, and with times without a time zone."""
 
 import os
 import time
@@ -13,16 +13,16 @@ def _rows(frame: Any) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in frame.collect()]
 
 
-def test_statistics_of_nothing_are_no_row(spark: Any, sql_home: Path) -> None:
+def test_statistics_of_an_empty_table_return_no_row(spark: Any, sql_home: Path) -> None:
     ice.sql(spark, "CREATE TABLE st.d.e (id int, p int) PARTITIONED BY (p)")
     for name in ("table", "partition"):
         assert _rows(ice.sql(spark, f"CALL st.system.compute_{name}_stats('d.e')")) == []
 
 
-def test_listed_times_without_a_zone_are_the_sessions(
+def test_listed_times_without_a_zone_use_the_session_time_zone(
     spark: Any, sql_home: Path, tmp_path: Path
 ) -> None:
-    """Taken for UTC's a file of this evening would be older than of this afternoon."""
+    """In UTC, a file of this evening would be older than one of this afternoon."""
     ice.sql(spark, "CREATE TABLE st.d.o (id int)")
     table = ice.load_table("st.d.o")
     stray = Path(table.location().removeprefix("file:")) / "data" / "stray.parquet"

@@ -1,4 +1,4 @@
-"""Statements and writers whose words are Spark's as Java takes them; found by adversaries."""
+"""Syntax of statements and options of writers that Java's runtime accepts."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -27,10 +27,10 @@ def rows(frame: Any) -> list[tuple[Any, ...]]:
 NOON = "2024-01-01 12:00:00"
 
 
-def test_a_partitions_moment_is_an_instant_whatever_timestamp_means(
+def test_a_timestamp_of_a_partition_is_an_instant_for_every_timestamp_type(
     any_spark: Any, sql_home: Path
 ) -> None:
-    """`spark.sql.timestampType` says what TIMESTAMP is in SQL, and not what the column is."""
+    """`spark.sql.timestampType` sets the type TIMESTAMP of SQL, not that of the column."""
     spark = any_spark
     ice.sql(spark, "CREATE TABLE st.d.t (id int, ts timestamp) PARTITIONED BY (ts)")
     zone = "America/New_York"
@@ -56,7 +56,7 @@ def test_a_partitions_moment_is_an_instant_whatever_timestamp_means(
         ("DATE'2024-01-01'", "2024-01-01"), ("'it''s'", "it's"),
     ],
 )  # fmt: skip
-def test_a_partition_of_texts_is_replaced_by_any_literal(
+def test_a_string_partition_accepts_literals_of_every_type(
     spark: Any, sql_home: Path, literal: str, text: str | None
 ) -> None:
     ice.sql(spark, "CREATE TABLE st.d.t (id int, s string) PARTITIONED BY (s)")
@@ -66,7 +66,7 @@ def test_a_partition_of_texts_is_replaced_by_any_literal(
     assert rows(ice.sql(spark, "SELECT id, s FROM st.d.t")) == [(1, "x"), (3, text)]
 
 
-def test_columns_may_be_called_as_the_words_of_merge_are(any_spark: Any, sql_home: Path) -> None:
+def test_columns_of_a_merge_may_be_named_like_its_keywords(any_spark: Any, sql_home: Path) -> None:
     spark = any_spark
     ice.sql(
         spark,
@@ -81,7 +81,7 @@ def test_columns_may_be_called_as_the_words_of_merge_are(any_spark: Any, sql_hom
     assert rows(ice.sql(spark, "SELECT id, v FROM st.d.t")) == [(1, "two"), (2, "b")]
 
 
-def test_rows_are_replaced_where_is_not_distinct_from(any_spark: Any, sql_home: Path) -> None:
+def test_replace_where_accepts_is_not_distinct_from(any_spark: Any, sql_home: Path) -> None:
     spark = any_spark
     ice.sql(spark, "CREATE TABLE st.d.t (id int, p int)")
     ice.sql(spark, "INSERT INTO st.d.t VALUES (1, 1), (2, 2), (3, NULL)")
@@ -92,12 +92,12 @@ def test_rows_are_replaced_where_is_not_distinct_from(any_spark: Any, sql_home: 
     assert rows(ice.sql(spark, "SELECT id FROM st.d.t")) == [(1,), (20,), (3,)]
 
 
-def test_a_write_by_sql_has_options(any_spark: Any, sql_home: Path) -> None:
+def test_insert_accepts_write_options(any_spark: Any, sql_home: Path) -> None:
     spark = any_spark
     ice.sql(spark, "CREATE TABLE st.d.t (id int) PARTITIONED BY (id)")
-    said = "('snapshot-property.Who' = 'me', 'distribution-mode' = 'none')"
-    ice.sql(spark, f"INSERT INTO st.d.t WITH {said} SELECT 1 AS id")
-    ice.sql(spark, f"INSERT OVERWRITE st.d.t WITH {said} VALUES (2)")
+    options = "('snapshot-property.Who' = 'me', 'distribution-mode' = 'none')"
+    ice.sql(spark, f"INSERT INTO st.d.t WITH {options} SELECT 1 AS id")
+    ice.sql(spark, f"INSERT OVERWRITE st.d.t WITH {options} VALUES (2)")
     assert rows(ice.sql(spark, "SELECT * FROM st.d.t")) == [(2,)]
     for snapshot in ice.load_table("st.d.t").snapshots():
         assert snapshot.summary["Who"] == "me"
@@ -113,7 +113,7 @@ def test_a_write_by_sql_has_options(any_spark: Any, sql_home: Path) -> None:
         ice.sql(spark, "INSERT INTO st.d.t WITH ('partition-by' = 'id') VALUES (3)")
 
 
-def test_a_merge_of_a_frame_tells_names_apart_as_the_session_does(enabled: Any) -> None:
+def test_a_merge_of_a_dataframe_follows_the_case_sensitivity_of_the_session(enabled: Any) -> None:
     with settings(enabled, {"spark.sql.caseSensitive": "true"}):
         enabled.sql("CREATE TABLE st.d.t (id int, a int, A int)")
         enabled.sql("INSERT INTO st.d.t VALUES (1, 1, 1)")
@@ -123,14 +123,14 @@ def test_a_merge_of_a_frame_tells_names_apart_as_the_session_does(enabled: Any) 
         assert rows(enabled.sql("SELECT * FROM st.d.t")) == [(1, 1, 8), (2, 3, 4)]
 
 
-def test_a_frame_replaces_nothing_where_no_value_is_in_the_list(enabled: Any) -> None:
+def test_an_overwrite_with_an_empty_isin_replaces_no_row(enabled: Any) -> None:
     enabled.sql("CREATE TABLE st.d.t AS SELECT 1L AS id")
     enabled.range(2, 3).writeTo("st.d.t").overwrite(sf.col("id").isin([]))
     assert rows(enabled.table("st.d.t")) == [(1,), (2,)]
 
 
 @pytest.mark.parametrize("option", ["overwrite-mode", "partitionOverwriteMode"])
-def test_insert_into_overwrites_as_its_option_says(enabled: Any, option: str) -> None:
+def test_insert_into_follows_the_overwrite_mode_option(enabled: Any, option: str) -> None:
     enabled.sql("CREATE TABLE st.d.t (id bigint, p bigint) PARTITIONED BY (p)")
     enabled.sql("INSERT INTO st.d.t VALUES (1, 1), (2, 2)")
     frame = enabled.sql("SELECT 3L AS id, 2L AS p")

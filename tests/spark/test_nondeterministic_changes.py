@@ -1,4 +1,4 @@
-"""What a change asks of rows and clocks it asks once, whatever it makes of the answer."""
+"""A change evaluates samples, random values and clocks once."""
 
 from collections import Counter
 from pathlib import Path
@@ -23,12 +23,12 @@ def rows(spark: Any, text: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("condition", SAMPLES)
-def test_an_update_by_a_sample_changes_rows_of_one_sample(
+def test_an_update_evaluates_a_sample_once(
     any_spark: Any, sql_home: Path, mode: str, condition: str
 ) -> None:
     spark = any_spark
-    asked = f"TBLPROPERTIES ('write.update.mode' = '{mode}')"
-    rows(spark, f"CREATE TABLE st.d.t {asked} AS SELECT id, 'old' AS v FROM range(1000)")
+    properties = f"TBLPROPERTIES ('write.update.mode' = '{mode}')"
+    rows(spark, f"CREATE TABLE st.d.t {properties} AS SELECT id, 'old' AS v FROM range(1000)")
     rows(spark, "CREATE TABLE st.d.s AS SELECT id FROM range(1000)")
     rows(spark, f"UPDATE st.d.t SET v = concat(v, ' and new') WHERE {condition}")
     found = Counter(v for _, v in rows(spark, "SELECT id, v FROM st.d.t"))
@@ -38,11 +38,11 @@ def test_an_update_by_a_sample_changes_rows_of_one_sample(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_merge_by_random_rows_changes_rows_of_one_draw(
+def test_a_merge_evaluates_random_source_rows_once(
     any_spark: Any, sql_home: Path, mode: str
 ) -> None:
-    asked = f"TBLPROPERTIES ('write.merge.mode' = '{mode}')"
-    rows(any_spark, f"CREATE TABLE st.d.t {asked} AS SELECT id, 'old' AS v FROM range(1000)")
+    properties = f"TBLPROPERTIES ('write.merge.mode' = '{mode}')"
+    rows(any_spark, f"CREATE TABLE st.d.t {properties} AS SELECT id, 'old' AS v FROM range(1000)")
     rows(
         any_spark,
         """MERGE INTO st.d.t t USING (SELECT id FROM range(1200) WHERE rand() < 0.5) s
@@ -57,7 +57,7 @@ def test_a_merge_by_random_rows_changes_rows_of_one_draw(
 
 
 @pytest.mark.parametrize("clock", ["current_timestamp()", "current_timestamp", "now()"])
-def test_a_merge_has_one_moment_for_its_source_and_its_clauses(
+def test_a_merge_evaluates_the_clock_once_for_source_and_clauses(
     spark: Any, sql_home: Path, clock: str
 ) -> None:
     rows(spark, "CREATE TABLE st.d.t (id bigint, a timestamp, b timestamp)")
@@ -72,7 +72,7 @@ def test_a_merge_has_one_moment_for_its_source_and_its_clauses(
     assert rows(spark, "SELECT id, a IS NOT NULL, a = b FROM st.d.t") == [(1, True, True)]
 
 
-def test_columns_that_are_called_as_clocks_are_columns(spark: Any, sql_home: Path) -> None:
+def test_columns_named_like_clock_functions_are_columns(spark: Any, sql_home: Path) -> None:
     rows(spark, "CREATE TABLE st.d.e AS SELECT 1 AS id, DATE '2024-06-01' AS d")
     rows(spark, "CREATE TABLE st.d.cal AS SELECT DATE '2020-01-01' AS `current_date`")
     rows(spark, "DELETE FROM st.d.e WHERE d < (SELECT max(current_date) FROM st.d.cal)")
@@ -84,7 +84,7 @@ def test_columns_that_are_called_as_clocks_are_columns(spark: Any, sql_home: Pat
     assert str(rows(spark, "SELECT * FROM st.d.e")) == "[(1, datetime.date(2020, 1, 1))]"
 
 
-def test_a_comment_that_goes_on_hides_the_next_line(spark: Any, sql_home: Path) -> None:
+def test_a_backslash_continues_a_comment_on_the_next_line(spark: Any, sql_home: Path) -> None:
     rows(spark, "CREATE TABLE st.d.t AS SELECT 1 AS id")
     rows(spark, "INSERT INTO st.d.t VALUES (2)")
     assert rows(spark, "SELECT count(*) FROM st.d.t -- of C:\\\n WHERE id = 2") == [(2,)]
@@ -92,7 +92,7 @@ def test_a_comment_that_goes_on_hides_the_next_line(spark: Any, sql_home: Path) 
     assert rows(spark, "SELECT id FROM st.d.t") == [(2,)]
 
 
-def test_rows_are_replaced_by_what_a_function_of_constants_says(spark: Any, sql_home: Path) -> None:
+def test_replace_where_evaluates_functions_of_constants(spark: Any, sql_home: Path) -> None:
     rows(spark, "CREATE TABLE st.d.t (id int, day date) PARTITIONED BY (day)")
     rows(spark, "INSERT INTO st.d.t VALUES (1, current_date()), (2, date_sub(current_date(), 30))")
     replaced = "REPLACE WHERE day >= date_sub(current_date(), 7)"
@@ -100,7 +100,7 @@ def test_rows_are_replaced_by_what_a_function_of_constants_says(spark: Any, sql_
     assert rows(spark, "SELECT id FROM st.d.t ORDER BY id") == [(2,), (3,)]
 
 
-def test_ctes_before_an_insert_into_a_table_of_sparks_may_read_ours(
+def test_ctes_before_an_insert_into_a_spark_table_may_read_iceberg_tables(
     spark: Any, sql_home: Path
 ) -> None:
     rows(spark, "CREATE TABLE st.d.t AS SELECT 1L AS id")
@@ -115,8 +115,8 @@ def test_ctes_before_an_insert_into_a_table_of_sparks_may_read_ours(
         spark.sql("DROP TABLE default.taken")
 
 
-def test_a_merge_of_a_stream_has_its_rows_at_each_try(spark: Any, tmp_path: Path) -> None:
-    """A reader gives its batches once: at the second try it had none, and all rows went."""
+def test_a_merge_with_a_batch_reader_keeps_its_rows_for_retries(spark: Any, tmp_path: Path) -> None:
+    """A reader returns its batches once: the retry had no source rows and deleted all others."""
     table = ice.create_table(str(tmp_path), "id bigint, v bigint")
     table.append(pa.table({"id": [1, 2, 3], "v": [0, 0, 0]}))
     source = pa.table({"id": [1, 2], "v": [10, 20]})
@@ -137,7 +137,7 @@ def test_a_merge_of_a_stream_has_its_rows_at_each_try(spark: Any, tmp_path: Path
         "st.d.v",
     ],
 )
-def test_a_name_that_a_source_gives_a_column_is_no_clock(
+def test_a_source_column_named_like_a_clock_function_is_a_column(
     spark: Any, sql_home: Path, source: str
 ) -> None:
     rows(spark, "CREATE TABLE st.d.e AS SELECT 1 AS id, DATE '2020-01-01' AS d")

@@ -1,4 +1,4 @@
-"""Spark's own tables that are taken in: as their catalog says they are, not as folders look."""
+"""Imports of Spark's tables follow the catalog's schema and partitions, not the folder names."""
 
 import uuid
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from iceberg_spark.errors import (
 @pytest.fixture
 def source(spark: Any, sql_home: Path) -> Iterator[str]:
     """The name of a Parquet table of Spark's, dropped afterwards with its folder."""
-    name = f"default.taken_in_{uuid.uuid4().hex[:8]}"  # other workers have the same folder
+    name = f"default.imported_{uuid.uuid4().hex[:8]}"  # other workers have the same folder
     yield name
     spark.sql(f"DROP TABLE IF EXISTS {name}")
 
@@ -31,7 +31,7 @@ def rows(spark: Any, text: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
-def test_columns_of_partitions_have_the_types_that_the_catalog_says(
+def test_partition_columns_have_the_types_of_the_catalog(
     spark: Any, source: str, kind: str
 ) -> None:
     """Folders look like numbers and dates; Java takes the source's schema."""
@@ -45,7 +45,7 @@ def test_columns_of_partitions_have_the_types_that_the_catalog_says(
     assert types == ["int", "string", "string", "long"]
 
 
-def test_instants_in_names_of_folders_are_of_the_sessions_zone(spark: Any, source: str) -> None:
+def test_timestamps_in_folder_names_use_the_session_time_zone(spark: Any, source: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     try:
         spark.sql(f"CREATE TABLE {source} (id int, ts timestamp) USING parquet PARTITIONED BY (ts)")
@@ -64,10 +64,10 @@ def test_instants_in_names_of_folders_are_of_the_sessions_zone(spark: Any, sourc
 
 
 @pytest.mark.parametrize("call", ["snapshot('{}', 'd.t')", "add_files('d.u', '{}')"])
-def test_a_partition_that_the_catalog_has_otherwise_than_the_folder_is_refused(
+def test_a_partition_whose_folder_differs_from_the_catalog_is_refused(
     spark: Any, source: str, tmp_path: Path, call: str
 ) -> None:
-    """Dropped from an external table its files stay; added it may be anywhere."""
+    """A partition dropped from an external table keeps its files; an added one may be anywhere."""
     folder, other = tmp_path / "folder", tmp_path / "other"
     place = f"USING parquet PARTITIONED BY (p) LOCATION '{folder}'"
     spark.sql(f"CREATE TABLE {source} (id int, p int) {place}")
@@ -89,7 +89,9 @@ def test_a_partition_that_the_catalog_has_otherwise_than_the_folder_is_refused(
     assert rows(spark, f"SELECT * FROM {name} ORDER BY id") == [(1, 1), (2, 2)]
 
 
-def test_a_filter_asks_for_its_partitions_alone(spark: Any, source: str, tmp_path: Path) -> None:
+def test_a_partition_filter_loads_only_its_partitions(
+    spark: Any, source: str, tmp_path: Path
+) -> None:
     folder = tmp_path / "folder"
     place = f"USING parquet PARTITIONED BY (p) LOCATION '{folder}'"
     spark.sql(f"CREATE TABLE {source} (id int, p int) {place}")
@@ -100,7 +102,7 @@ def test_a_filter_asks_for_its_partitions_alone(spark: Any, source: str, tmp_pat
     assert rows(spark, "SELECT * FROM st.d.t") == [(1, 1)]
 
 
-def test_columns_of_files_that_the_catalog_leaves_out_or_spells_otherwise_stay(
+def test_columns_that_the_catalog_lacks_or_spells_differently_are_kept(
     spark: Any, source: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "folder"
@@ -117,7 +119,9 @@ def test_columns_of_files_that_the_catalog_leaves_out_or_spells_otherwise_stay(
     assert rows(spark, "SELECT id, more, p, name FROM st.d.t ORDER BY id") == expected
 
 
-def test_partitions_go_into_no_table_without(spark: Any, sql_home: Path, tmp_path: Path) -> None:
+def test_partitioned_files_are_refused_by_an_unpartitioned_table(
+    spark: Any, sql_home: Path, tmp_path: Path
+) -> None:
     """Java: "Cannot add partitioned files to an unpartitioned table"; values would be NULL."""
     folder = tmp_path / "folder"
     spark.range(2).selectExpr("id", "id AS day").write.partitionBy("day").parquet(str(folder))
@@ -127,8 +131,10 @@ def test_partitions_go_into_no_table_without(spark: Any, sql_home: Path, tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
-def test_files_of_any_name_are_rows(spark: Any, sql_home: Path, tmp_path: Path, kind: str) -> None:
-    """Hive's are called 000000_0; Spark and Java read every file that is not hidden."""
+def test_files_are_imported_whatever_their_names(
+    spark: Any, sql_home: Path, tmp_path: Path, kind: str
+) -> None:
+    """Hive's files are named 000000_0; Spark and Java read every file that is not hidden."""
     folder = tmp_path / "folder"
     spark.range(4).repartition(2).write.format(kind).save(str(folder))
     first, *_ = sorted(folder.glob(f"part-*.{kind}"))
@@ -143,10 +149,10 @@ def test_files_of_any_name_are_rows(spark: Any, sql_home: Path, tmp_path: Path, 
         rows(spark, f"CALL st.system.snapshot('{kind}.`{folder}`', 'd.u')")
 
 
-def test_what_as_select_makes_is_optional_inside_too(
+def test_nested_fields_of_create_table_as_select_are_optional(
     spark: Any, sql_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark's asNullable goes all the way down."""
+    """Spark's asNullable applies to nested fields too."""
     query = "SELECT named_struct('a', 1) AS s, array(1) AS l, map('k', 1) AS m"
     rows(spark, f"CREATE TABLE st.d.t AS {query}")
     rows(spark, f"CREATE OR REPLACE TABLE st.d.u AS {query}")
@@ -173,7 +179,7 @@ def schema(name: str) -> Any:
     return ice.load_table(f"st.d.{name}").schema()
 
 
-def test_timestamp_is_what_the_session_says(spark: Any, sql_home: Path) -> None:
+def test_the_type_timestamp_follows_the_session_setting(spark: Any, sql_home: Path) -> None:
     spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
     try:
         columns = "a timestamp, b timestamp_ltz, c array<timestamp>, d struct<e: timestamp_ntz>"
@@ -190,7 +196,7 @@ def test_timestamp_is_what_the_session_says(spark: Any, sql_home: Path) -> None:
     assert str(schema("t").find_field("h").field_type) == "timestamptz"
 
 
-def test_a_default_that_is_a_wall_clock_is_of_the_sessions_zone(spark: Any, sql_home: Path) -> None:
+def test_a_default_without_time_zone_uses_the_session_time_zone(spark: Any, sql_home: Path) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     try:
         version = "TBLPROPERTIES ('format-version' = '3')"
@@ -220,7 +226,7 @@ def test_a_default_that_is_a_wall_clock_is_of_the_sessions_zone(spark: Any, sql_
         spark.conf.unset("spark.sql.session.timeZone")
 
 
-def test_hives_change_of_a_column_says_nothing_more(spark: Any, sql_home: Path) -> None:
+def test_change_column_of_hive_refuses_further_clauses(spark: Any, sql_home: Path) -> None:
     rows(spark, "CREATE TABLE st.d.t (id int, s struct<a: int>)")
     for more in ("id id bigint NOT NULL", "id id bigint DEFAULT 5", "s.a s.b bigint"):
         with pytest.raises(InvalidInputError, match="CHANGE COLUMN"):
@@ -229,7 +235,7 @@ def test_hives_change_of_a_column_says_nothing_more(spark: Any, sql_home: Path) 
     assert [field.name for field in schema("t").fields] == ["number", "s"]
 
 
-def test_a_partition_elsewhere_is_refused_where_a_filter_asks_for_it(
+def test_a_partition_in_another_folder_is_refused_if_a_filter_selects_it(
     spark: Any, source: str, tmp_path: Path
 ) -> None:
     folder, other = tmp_path / "folder", tmp_path / "other"
@@ -248,7 +254,7 @@ def test_a_partition_elsewhere_is_refused_where_a_filter_asks_for_it(
     assert rows(spark, "SELECT * FROM st.d.t ORDER BY id") == expected
 
 
-def test_a_snapshot_may_go_to_a_location(spark: Any, source: str, tmp_path: Path) -> None:
+def test_snapshot_creates_a_table_at_a_location(spark: Any, source: str, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE {source} USING parquet AS SELECT 1 AS id")
     rows(spark, f"CALL st.system.snapshot('{source}', '{tmp_path}/t')")
     assert rows(spark, f"SELECT * FROM `{tmp_path}/t`") == [(1,)]
@@ -257,7 +263,7 @@ def test_a_snapshot_may_go_to_a_location(spark: Any, source: str, tmp_path: Path
         rows(spark, f"CALL st.system.register_table('{tmp_path}/u', '{pointer}')")
 
 
-def test_a_snapshot_of_a_name_has_its_files_where_it_is_told(
+def test_snapshot_writes_files_to_the_location_argument(
     spark: Any, source: str, tmp_path: Path
 ) -> None:
     spark.sql(f"CREATE TABLE {source} USING parquet AS SELECT 1 AS id")
@@ -274,7 +280,7 @@ def test_a_snapshot_of_a_name_has_its_files_where_it_is_told(
         rows(spark, f"CALL fs.system.snapshot('{source}', 'd.u', location => '{tmp_path}/u')")
 
 
-def test_a_folder_of_types_that_spark_lacks_has_the_columns_of_its_files(
+def test_a_folder_with_types_that_spark_lacks_has_the_columns_of_its_files(
     spark: Any, tmp_path: Path
 ) -> None:
     columns = {
@@ -288,7 +294,7 @@ def test_a_folder_of_types_that_spark_lacks_has_the_columns_of_its_files(
     types = [str(field.field_type) for field in table.schema().fields]
     assert types == ["timestamp", "time", "float"]
     assert table.scan().count() == 1
-    name = f"default.taken_in_{uuid.uuid4().hex[:8]}"
+    name = f"default.imported_{uuid.uuid4().hex[:8]}"
     spark.sql(f"CREATE TABLE {name} (ns timestamp) USING parquet LOCATION '{tmp_path}/source'")
     try:
         with pytest.raises(InvalidSchemaError, match="take in their folder"):

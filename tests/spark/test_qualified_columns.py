@@ -1,4 +1,4 @@
-"""Columns behind whole names, beside relations that have the last part of it as their own name."""
+"""Columns qualified with full names, next to relations with the same short name."""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -44,7 +44,7 @@ OF_ONE_TABLE = {
 }
 
 
-def test_a_whole_name_is_the_tables_that_has_it(run: Run) -> None:
+def test_a_full_name_qualifies_columns_of_its_table(run: Run) -> None:
     for condition, ids in OF_ONE_TABLE.items():
         found = run(f"SELECT id FROM st.d.t WHERE {condition}")
         assert found == [(id,) for id in ids], condition
@@ -55,7 +55,7 @@ def test_a_whole_name_is_the_tables_that_has_it(run: Run) -> None:
         run("INSERT OVERWRITE st.d.t VALUES (1, 10), (2, 20), (3, 30)")
 
 
-def test_each_of_two_tables_of_one_name_has_its_columns(run: Run, any_spark: Any) -> None:
+def test_full_names_distinguish_tables_with_the_same_short_name(run: Run, any_spark: Any) -> None:
     joined = "FROM st.d.t JOIN st.e.t ON st.d.t.id = st.e.t.id"
     assert run(f"SELECT d.t.*, st.e.t.v + 1 {joined}") == [(2, 20, 201), (3, 30, 301)]
     assert ice.sql(any_spark, f"SELECT d.t.v, st.e.t.v + 1 {joined}").columns == ["v", "(v + 1)"]
@@ -68,20 +68,20 @@ def test_each_of_two_tables_of_one_name_has_its_columns(run: Run, any_spark: Any
     assert run("SELECT * FROM st.d.t") == [(1, 10), (2, 200), (3, 300), (4, 400)]
 
 
-def test_a_star_leaves_out_what_is_hidden_of_a_table_that_has_another_name(run: Run) -> None:
+def test_a_star_excludes_metadata_columns_of_a_renamed_table(run: Run) -> None:
     there = "EXISTS (SELECT 1 FROM st.e.t WHERE st.e.t.id = st.d.t.id AND st.d.t._pos >= 0)"
     assert run(f"SELECT * FROM st.d.t WHERE {there}") == [(2, 20), (3, 30)]
 
 
-UNSURE = [
-    # what a subquery in FROM has, a `t` among it, isn't known
+AMBIGUOUS = [
+    # the columns of a subquery in FROM, such as a `t`, cannot be determined
     "EXISTS (SELECT 1 FROM (SELECT 2 AS id) x WHERE x.id = st.d.t.id AND t.v > 0)",
     "EXISTS (SELECT 1 FROM (SELECT 2 AS id) AS d WHERE d.t.id = 2)",
 ]
 
 
-def test_a_name_that_may_be_two_columns_is_refused(run: Run) -> None:
-    for verb, condition in product(("SELECT *", "DELETE"), UNSURE):
+def test_an_ambiguous_qualifier_is_refused(run: Run) -> None:
+    for verb, condition in product(("SELECT *", "DELETE"), AMBIGUOUS):
         with pytest.raises(InvalidInputError, match=r"give st\.d\.t an alias"):
             run(f"{verb} FROM st.d.t WHERE {condition}")
     assert len(run("SELECT * FROM st.d.t")) == 3
