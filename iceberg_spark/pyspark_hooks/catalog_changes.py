@@ -65,7 +65,9 @@ def hooked_changes() -> Mapping[str, Callable[[Method], Method]]:
     }
 
 
-def _about(parameter: str, ours: Method, own: Method, *, in_spark: bool = False) -> Method:
+def _about(
+    parameter: str, iceberg_method: Method, spark_method: Method, *, in_spark: bool = False
+) -> Method:
     """Return a method on the table or namespace that its first argument names.
 
     With `in_spark` Spark's own method runs if Spark resolves the table: not over Connect.
@@ -78,16 +80,16 @@ def _about(parameter: str, ours: Method, own: Method, *, in_spark: bool = False)
     def answer(self: Any, *arguments: Any, **named: Any) -> Any:
         written = arguments[0] if arguments else named.get(parameter)
         if uses_original_methods():
-            return own(self, *arguments, **named)
+            return spark_method(self, *arguments, **named)
         spark = session_of_catalog(self)
         name = read(spark, written)
         if not is_iceberg(spark, name) or "/" in name[-1]:
-            return own(self, *arguments, **named)
+            return spark_method(self, *arguments, **named)
         if in_spark and register_catalogs(spark):
             with errors_of_catalogs(spark):
-                return own(self, *arguments, **named)
+                return spark_method(self, *arguments, **named)
         rest = {key: value for key, value in named.items() if key != parameter}
-        return ours(spark, name, *arguments[1:], **rest)
+        return iceberg_method(spark, name, *arguments[1:], **rest)
 
     return answer
 
@@ -140,7 +142,7 @@ def _uncache_table(spark: SparkSession, name: Name) -> None:
 def _recover_partitions(spark: SparkSession, name: Name) -> NoReturn:
     new_target(spark, name).table()
     error = UnsupportedError(
-        f"{'.'.join(name)} knows its partitions by its metadata: there are none to recover"
+        f"{'.'.join(name)} has its partitions in its metadata: there are none to recover"
     )
     raise with_condition(error, UNSUPPORTED_COMMAND)
 
@@ -148,7 +150,7 @@ def _recover_partitions(spark: SparkSession, name: Name) -> NoReturn:
 def _analyze_table(spark: SparkSession, name: Name, noScan: bool = False) -> NoReturn:  # noqa: N803, ARG001
     new_target(spark, name).table()
     raise UnsupportedError(
-        f"analyzeTable: say CALL {name[0]}.system.compute_table_stats('{'.'.join(name[1:])}')"
+        f"analyzeTable: use CALL {name[0]}.system.compute_table_stats('{'.'.join(name[1:])}')"
     )
 
 
@@ -212,16 +214,16 @@ def _list_views(spark: SparkSession, name: Name, pattern: str | None = None) -> 
     ]
 
 
-def _list_catalogs(own: Method) -> Method:
+def _list_catalogs(spark_method: Method) -> Method:
     def list_catalogs(self: Any, pattern: str | None = None) -> list[CatalogMetadata]:
-        catalogs = list(own(self, pattern))
+        catalogs = list(spark_method(self, pattern))
         if uses_original_methods():
             return catalogs
         spark_names = {catalog.name for catalog in catalogs}
-        ours = matching(catalog_names(session_of_catalog(self)), pattern)
+        iceberg_names = matching(catalog_names(session_of_catalog(self)), pattern)
         return [
             *catalogs,
-            *(CatalogMetadata(name, None) for name in ours if name not in spark_names),
+            *(CatalogMetadata(name, None) for name in iceberg_names if name not in spark_names),
         ]
 
     return list_catalogs

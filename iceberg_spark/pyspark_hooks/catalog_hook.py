@@ -53,15 +53,23 @@ def hooked_catalog() -> Mapping[str, Callable[[Method], Method]]:
     }
 
 
-def _about_table(ours: Method, own: Method) -> Method:
+def _about_table(iceberg_method: Method, spark_method: Method) -> Method:
     def answer(self: Any, tableName: str, dbName: str | None = None) -> Any:  # noqa: N803
         spark = session_of_catalog(self)
         if uses_original_methods():  # what is Spark's own
-            return own(self, tableName) if dbName is None else own(self, tableName, dbName)
+            return (
+                spark_method(self, tableName)
+                if dbName is None
+                else spark_method(self, tableName, dbName)
+            )
         name = _named(spark, tableName, dbName)
         if names_table(spark, name) and "/" not in name[-1]:
-            return ours(spark, name)
-        return own(self, tableName) if dbName is None else own(self, tableName, dbName)
+            return iceberg_method(spark, name)
+        return (
+            spark_method(self, tableName)
+            if dbName is None
+            else spark_method(self, tableName, dbName)
+        )
 
     return answer
 
@@ -72,23 +80,23 @@ def _named(spark: SparkSession, table: str, database: str | None) -> Name:
     return (*namespace_parts(spark, database), table)
 
 
-def _about_namespace(ours: Method, own: Method) -> Method:
+def _about_namespace(iceberg_method: Method, spark_method: Method) -> Method:
     def answer(self: Any, dbName: str | None = None, *more: Any, **named: Any) -> Any:  # noqa: N803
         spark = session_of_catalog(self)
         name = () if uses_original_methods() else namespace_parts(spark, dbName)
         if names_namespace(spark, name) and "/" not in name[-1]:
-            return ours(spark, name, *more, **named)
-        return own(self, dbName, *more, **named)
+            return iceberg_method(spark, name, *more, **named)
+        return spark_method(self, dbName, *more, **named)
 
     return answer
 
 
-def _list_databases(own: Method) -> Method:
+def _list_databases(spark_method: Method) -> Method:
     def list_databases(self: Any, pattern: str | None = None) -> Any:
         spark = session_of_catalog(self)
         chosen = current_namespace(spark)
         if chosen is None or uses_original_methods():
-            return own(self, pattern)
+            return spark_method(self, pattern)
         namespaces = catalog_named(spark, chosen[0]).list_namespaces()
         names = matching([".".join(namespace) for namespace in namespaces], pattern)
         return [_get_database(spark, (chosen[0], *name.split("."))) for name in names]
@@ -96,27 +104,27 @@ def _list_databases(own: Method) -> Method:
     return list_databases
 
 
-def _current(shown: Callable[[Name], str], own: Method) -> Method:
+def _current(shown: Callable[[Name], str], spark_method: Method) -> Method:
     def current(self: Any) -> Any:
         chosen = current_namespace(session_of_catalog(self))
-        return own(self) if chosen is None or uses_original_methods() else shown(chosen)
+        return spark_method(self) if chosen is None or uses_original_methods() else shown(chosen)
 
     return current
 
 
-def _choosing_catalog(own: Method) -> Method:
+def _choosing_catalog(spark_method: Method) -> Method:
     def choose(self: Any, catalogName: str) -> None:  # noqa: N803 - PySpark's name
         spark = session_of_catalog(self)
         if not uses_original_methods() and is_ours(spark, catalogName):
             use(spark, Use((catalogName,)))
         else:
-            own(self, catalogName)
+            spark_method(self, catalogName)
             use_namespace(spark, None)
 
     return choose
 
 
-def _choosing_namespace(own: Method) -> Method:
+def _choosing_namespace(spark_method: Method) -> Method:
     """Return what chooses a namespace of the current catalog."""
 
     def choose(self: Any, dbName: str) -> None:  # noqa: N803 - PySpark's name
@@ -126,7 +134,7 @@ def _choosing_namespace(own: Method) -> Method:
         if not uses_original_methods() and names_catalog_too and names_namespace(spark, namespace):
             use(spark, Use(namespace))
         else:
-            own(self, dbName)
+            spark_method(self, dbName)
             use_namespace(spark, None)
 
     return choose

@@ -4,7 +4,7 @@ PySpark has no hook for a source that is a frame of other sources, so the proper
 `readStream` of the session's class, `write` and `writeStream` of its frames' class are replaced.
 They return PySpark's own reader or writer, of a subclass with this library's methods
 (`reader_hook`, `stream_reader_hook`, `writer_hook`, `stream_writer_hook`); PySpark handles all
-formats but ours. Methods of the session, its frames and its catalog are replaced by ones that
+other formats. Methods of the session, its frames and its catalog are replaced by ones that
 check for Iceberg tables (`sql_hook`, `frame_hook`, `catalog_hook`). This file is all of the patch.
 """
 
@@ -155,11 +155,11 @@ def _replace_method(
         return
     original = vars(owner)[name]
     own = copied(original)
-    ours = raising_spark_errors(hooked(own))
+    hook = raising_spark_errors(hooked(own))
 
     @wraps(own)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        run = ours if is_enabled(session_of(self)) else own
+        run = hook if is_enabled(session_of(self)) else own
         return run(self, *args, **kwargs)
 
     originals[owner, name] = original

@@ -289,8 +289,8 @@ def hooked_frames() -> Mapping[str, Callable[[Method], Method]]:
 def _write_to(own: Method) -> Method:
     def write_to(self: DataFrame, table: str) -> Any:
         name = table_parts(self.sparkSession, table, new=True)
-        ours = names_table(self.sparkSession, name)
-        return _Writer(self, name) if ours else own(self, table)
+        is_iceberg = names_table(self.sparkSession, name)
+        return _Writer(self, name) if is_iceberg else own(self, table)
 
     return write_to
 
@@ -298,7 +298,7 @@ def _write_to(own: Method) -> Method:
 def _merge_into(own: Method) -> Method:
     def merge_into(self: DataFrame, table: str, condition: Column) -> Any:
         name = table_parts(self.sparkSession, table)
-        ours = names_table(self.sparkSession, name)
-        return _Merge(self, name, condition) if ours else own(self, table, condition)
+        is_iceberg = names_table(self.sparkSession, name)
+        return _Merge(self, name, condition) if is_iceberg else own(self, table, condition)
 
     return merge_into

@@ -119,7 +119,7 @@ def _table_or_view(name: Name, options: dict[str, str], session: SparkSession) -
         path = new_target(session, name).path
         return called(native_frame(path, options, session, is_named=True), name)
     except (NoSuchTableError, NoSuchNamespaceError):
-        if options:  # they say how a table is read
+        if options:  # they select how a table is read
             return _selected_frame(name, options, session)
         text = f"FROM {'.'.join(map(quoted, name))} SELECT *"
         return called(plan_query(session, text).frame(session), name)

@@ -152,7 +152,7 @@ def _check_are_columns(names: Sequence[object]) -> None:
             raise InvalidOptionError(f"partitionBy takes names of columns, not {name!r}")
         if name.endswith(")") and "(" in name:
             raise InvalidOptionError(
-                f"partitionBy takes names of columns; for a transform say "
+                f"partitionBy takes names of columns; for a transform use "
                 f"option('partition-by', '{name}')"
             )
 

@@ -125,8 +125,8 @@ class StreamWriterHook(BuilderHook):
         self._take(format, outputMode, partitionBy, queryName, options)
         session = self._frame.sparkSession
         name = given_parts(session, tableName, new=True)
-        ours = (self._builder_state.source or FORMAT_NAME).lower() in (FORMAT_NAME, "iceberg")
-        if ours and not self._builder_state.other and names_table(session, name):
+        is_iceberg = (self._builder_state.source or FORMAT_NAME).lower() in (FORMAT_NAME, "iceberg")
+        if is_iceberg and not self._builder_state.other and names_table(session, name):
             destination = target(session, name)
             branch = destination.branch
             named = None if branch is None else self._builder_state.with_branch(branch)

@@ -9,8 +9,8 @@ from iceberg_spark.errors import InvalidInputError
 
 _INSTEAD = {
     "owner": "it is the user who makes the table",
-    "sort-order": "say ALTER TABLE ... WRITE ORDERED BY",
-    "identifier-fields": "say ALTER TABLE ... SET IDENTIFIER FIELDS",
+    "sort-order": "use ALTER TABLE ... WRITE ORDERED BY",
+    "identifier-fields": "use ALTER TABLE ... SET IDENTIFIER FIELDS",
     "format": "the format of data files is the property write.format.default",
 }
 _CURRENT, _PICKED = "current-snapshot-id", "cherry-pick-snapshot-id"

@@ -81,12 +81,12 @@ def create_table(
         return nothing(spark)
     if exists and not statement.replaces:
         raise TableAlreadyExistsError(
-            f"Table {'.'.join(statement.table)} exists already: say IF NOT EXISTS, or CREATE OR "
+            f"Table {'.'.join(statement.table)} exists already: use IF NOT EXISTS, or CREATE OR "
             "REPLACE TABLE"
         )
     if not exists and not statement.creates:
         raise NoSuchTableError(
-            f"There is no table {'.'.join(statement.table)} to replace: say CREATE OR REPLACE TABLE"
+            f"There is no table {'.'.join(statement.table)} to replace: use CREATE OR REPLACE TABLE"
         )
     try:
         (_replace if exists else _create)(spark, target, statement, query, options)
@@ -115,7 +115,7 @@ def check_format(using: str | None) -> None:
     """Refuse what is neither Iceberg nor a format of data files. Raises InvalidInputError."""
     if using not in _FORMATS and using not in ROW_FORMAT_NAMES:
         raise InvalidInputError(
-            f"USING {using}: tables of this catalog are Iceberg tables; say USING iceberg, or the "
+            f"USING {using}: tables of this catalog are Iceberg tables; use USING iceberg, or the "
             f"format of their data files ({', '.join(ROW_FORMAT_NAMES)})"
         )
 
@@ -141,8 +141,8 @@ def _with_file_format(statement: CreateTable) -> CreateTable:
         return statement
     if DEFAULT_FILE_FORMAT in statement.properties:
         raise InvalidInputError(
-            f"USING {using} says the format of data files, and so does property "
-            f"'{DEFAULT_FILE_FORMAT}': say USING iceberg, or leave the property out"
+            f"USING {using} sets the format of data files, and so does property "
+            f"'{DEFAULT_FILE_FORMAT}': use USING iceberg, or leave the property out"
         )
     properties = {**statement.properties, DEFAULT_FILE_FORMAT: using}
     return replace(statement, properties=properties)

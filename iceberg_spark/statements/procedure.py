@@ -147,7 +147,7 @@ def _whole_name(spark: SparkSession, catalog: str, name: Name) -> Name:
     if len(name) > 2 and _is_catalog(spark, name[0]):
         raise InvalidInputError(
             f"{'.'.join(name)} is in catalog '{name[0]}', the procedure that is called in "
-            f"'{catalog}': say CALL {name[0]}.system. ..."
+            f"'{catalog}': use CALL {name[0]}.system. ..."
         )
     return (catalog, *name)
 

@@ -62,7 +62,7 @@ from iceberg_spark.statements.partition_values import check_once, check_types, w
 from iceberg_spark.statements.write_target import WriteTarget, resolve_write_target
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
-_EVOLVES = "say INSERT WITH SCHEMA EVOLUTION INTO"
+_EVOLVES = "use INSERT WITH SCHEMA EVOLUTION INTO"
 _SAID_BY_THE_STATEMENT = {
     "overwrite-mode": f"set {_MODE}",
     "merge-schema": _EVOLVES,

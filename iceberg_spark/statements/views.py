@@ -122,14 +122,14 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
     for key in (*statement.updates, *statement.removals):
         if key == _LOCATION:
             raise InvalidInputError(
-                "ALTER VIEW leaves a view where it is: say CREATE OR REPLACE VIEW ... "
+                "ALTER VIEW leaves a view where it is: use CREATE OR REPLACE VIEW ... "
                 "TBLPROPERTIES ('location' = '...')"
             )
         if key in _RESERVED and key != _COMMENT:
             raise InvalidInputError(f"Property '{key}' of a view is kept by the catalog")
     missing = [key for key in statement.removals if key not in base.properties]
     if missing and not statement.if_exists:
-        raise InvalidInputError(f"The view has no property '{missing[0]}': say IF EXISTS")
+        raise InvalidInputError(f"The view has no property '{missing[0]}': use IF EXISTS")
     removals = tuple(key for key in statement.removals if key in base.properties)
     if statement.updates or removals:
         views.update_properties(target.identifier, base, statement.updates, removals)
@@ -139,7 +139,7 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
 def _refuse_new_query(spark: SparkSession, statement: AlterView) -> None:
     """Refuse a new query for a view, as Java does. Raises InvalidInputError."""
     error = InvalidInputError(
-        f"ALTER VIEW {'.'.join(statement.table)} AS: say CREATE OR REPLACE VIEW, as Java asks too"
+        f"ALTER VIEW {'.'.join(statement.table)} AS: use CREATE OR REPLACE VIEW, as in Java"
     )
     is_there = view_at(spark, statement.table) is not None
     raise error if is_there else with_condition(error, NO_VIEW_CATALOG)

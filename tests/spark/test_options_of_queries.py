@@ -87,11 +87,11 @@ def test_options_that_mean_nothing_in_a_query_are_refused(lake: Any, table: ice.
     first = table.snapshots()[0].snapshot_id
     for clause, error, said in (
         ("WITH (`snapshot` = 1)", InvalidOptionError, "did you mean 'snapshot-id'"),
-        ("WITH (`row-filter` = 'id = 1')", InvalidOptionError, "say it in WHERE"),
+        ("WITH (`row-filter` = 'id = 1')", InvalidOptionError, "use a WHERE clause"),
         ("WITH (columns = 'id')", InvalidOptionError, "name them in SELECT"),
         ("WITH (`s3.endpoint` = 'x')", InvalidOptionError, "give it to the catalog"),
         ("WITH (`start-timestamp` = 1)", InvalidOptionError, "is for changes"),
-        (f"VERSION AS OF {first} WITH (branch = 'main')", InvalidInputError, "which snapshot"),
+        (f"VERSION AS OF {first} WITH (branch = 'main')", InvalidInputError, "select the snapshot"),
         (f"WITH (`snapshot-id` = {first}, branch = 'main')", InvalidOptionError, "branch"),
         ("WITH (a = 1, a = 2)", ParseException, "DUPLICATE_KEY"),
         ("WITH (tag = 'a', Tag = 'b')", InvalidOptionError, "two spellings"),

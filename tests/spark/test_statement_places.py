@@ -151,11 +151,11 @@ def test_a_new_tables_files_are_written_as_options_say(enabled: Any, sql_home: P
 
 
 RESERVED = {
-    "location": "say LOCATION",
-    "provider": "say USING",
+    "location": "use LOCATION",
+    "provider": "use USING",
     "owner": "the user who makes",
-    "external": "say LOCATION",
-    "is_managed_location": "say LOCATION",
+    "external": "use LOCATION",
+    "is_managed_location": "use LOCATION",
     "sort-order": "WRITE ORDERED BY",
     "identifier-fields": "SET IDENTIFIER FIELDS",
     "format": "write.format.default",

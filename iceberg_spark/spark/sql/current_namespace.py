@@ -1,4 +1,4 @@
-"""The namespace of an Iceberg catalog that `USE` chose. Over Connect, Spark does not know it."""
+"""The namespace of an Iceberg catalog that `USE` chose. Over Connect, Spark does not have it."""
 
 from __future__ import annotations
 

@@ -187,8 +187,8 @@ def _truncate(spark: SparkSession, argument: str, type_of: TypeOf) -> str:
     kind = type_of(argument)
     if kind is None:
         raise InvalidInputError(
-            f"truncate(w, {argument}): the argument's type can't be told from the tables that the "
-            f"statement names; say truncate(w, CAST({argument} AS string))"
+            f"truncate(w, {argument}): the argument's type can't be derived from the tables of the "
+            f"statement; use truncate(w, CAST({argument} AS string))"
         )
     if not isinstance(kind, _TRUNCATED):
         raise InvalidInputError(
@@ -206,7 +206,7 @@ def _truncated(kind: s.DataType) -> Callable[[pa.Array, pa.Array], pa.Array]:
         if actual != kind:
             raise InvalidInputError(
                 f"truncate(w, x): x is {actual.simpleString()} and not {kind.simpleString()}, as a "
-                f"column of its name: say truncate(w, CAST(x AS {actual.simpleString()}))"
+                f"column of its name: use truncate(w, CAST(x AS {actual.simpleString()}))"
             )
         if not len(values):
             return values

@@ -192,8 +192,8 @@ class TablePlanner:
         options = parse_query_options(self.reference, selector, self.query.time_zone, defaults)
         if options.given and (choice or as_of):
             raise InvalidInputError(
-                f"{self.reference.name}: its options say which snapshot is read, so leave out what "
-                "else does"
+                f"{self.reference.name}: its options select the snapshot that is read: leave out "
+                "VERSION or TIMESTAMP AS OF, or the branch or tag in the name"
             )
         if is_changes(selector):
             return self._changes(loaded, as_of, options)
@@ -371,9 +371,9 @@ def _number(selector: str, prefix: str) -> int:
     return int(text)
 
 
-_SAID_BY_THE_QUERY = {
+_REPLACED_BY_CLAUSES = {
     "path": "name the table",
-    "row-filter": "say it in WHERE",
+    "row-filter": "use a WHERE clause",
     "columns": "name them in SELECT",
     "metadata-columns": "name them in SELECT",
     "case-sensitive": "set spark.sql.caseSensitive",
@@ -398,9 +398,9 @@ def parse_query_options(
     if len({name.lower() for name in options}) < len(options):
         raise InvalidOptionError("An option is there twice, in two spellings: leave one out")
     for name in options:
-        if name.lower() in _SAID_BY_THE_QUERY:
+        if name.lower() in _REPLACED_BY_CLAUSES:
             raise InvalidOptionError(
-                f"Option '{name}' is not for a query: {_SAID_BY_THE_QUERY[name.lower()]}"
+                f"Option '{name}' is not for a query: {_REPLACED_BY_CLAUSES[name.lower()]}"
             )
     if not is_changes(selector):
         refuse_change_times(options)

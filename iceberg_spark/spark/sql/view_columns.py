@@ -202,7 +202,7 @@ class ViewNames:
         hidden = hidden_table(text, dialect)
         if hidden is not None:
             raise InvalidInputError(
-                f"View {self.view} names a table by {hidden}: say FROM, or quote a column's name"
+                f"View {self.view} names a table by {hidden}: use FROM, or quote a column's name"
             )
         for table in tree.find_all(exp.Table):
             if isinstance(table.this, exp.Anonymous) and table.this.name.upper() == "IDENTIFIER":

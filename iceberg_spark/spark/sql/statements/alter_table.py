@@ -303,8 +303,8 @@ def _hive_change(path: Path, cursor: Cursor) -> list[Change]:
     column = read_column(cursor)
     if column.required or column.default is not None or len(column.path) > 1:
         raise cursor.fault(
-            "CHANGE COLUMN old new type says name, type, comment and place: use ALTER COLUMN ... "
-            "SET NOT NULL, or SET DEFAULT, for the rest, and a name without its parents"
+            "CHANGE COLUMN old new type takes name, type, comment and position: use ALTER COLUMN "
+            "... SET NOT NULL, or SET DEFAULT, for the rest, and a name without its parents"
         )
     changes: list[Change] = [
         AlterColumn(path, type=column.type, comment=column.comment, position=column.position)

@@ -162,7 +162,7 @@ def _buckets(cursor: Cursor) -> str:
     columns = [".".join(map(quoted, item.name())) for item in cursor.brackets().items()]
     if len(columns) > 1 or cursor.sees("SORTED"):
         raise cursor.fault(
-            "CLUSTERED BY takes one column of an Iceberg table, and no SORTED BY: say ALTER TABLE "
+            "CLUSTERED BY takes one column of an Iceberg table, and no SORTED BY: use ALTER TABLE "
             "... WRITE ORDERED BY afterwards"
         )
     cursor.needs("INTO")
@@ -179,7 +179,9 @@ def is_path(option: str) -> bool:
 def _check_places(cursor: Cursor, clauses: _Clauses) -> None:
     places = [option for option in clauses.options if is_path(option)]
     if len(places) + (clauses.location is not None) > 1:
-        raise cursor.fault("LOCATION and the option 'path' say where a table goes: say one of them")
+        raise cursor.fault(
+            "LOCATION and the option 'path' both set where a table is stored: use one of them"
+        )
 
 
 def _format(cursor: Cursor) -> str:

@@ -337,7 +337,7 @@ def _tables_extended(cursor: Cursor) -> ShowTablesExtended:
     pattern = cursor.string()
     if cursor.sees("PARTITION"):
         raise cursor.fault(
-            "SHOW TABLE EXTENDED ... PARTITION is not supported for Iceberg tables; say SHOW "
+            "SHOW TABLE EXTENDED ... PARTITION is not supported for Iceberg tables; use SHOW "
             "PARTITIONS, or query the metadata table .partitions"
         )
     cursor.done()

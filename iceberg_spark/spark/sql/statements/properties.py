@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 
 _SPARKS = {
-    "location": "say LOCATION '...'",
-    "provider": "say USING iceberg",
+    "location": "use LOCATION '...'",
+    "provider": "use USING iceberg",
     "owner": "it is the user who makes the table",
-    "external": "say LOCATION '...'",
-    "is_managed_location": "say LOCATION '...'",
-    "table_type": "the catalog knows it",
+    "external": "use LOCATION '...'",
+    "is_managed_location": "use LOCATION '...'",
+    "table_type": "the catalog sets it",
     "collation": "Iceberg's tables have none",
 }
 """Keys that Spark refuses in TBLPROPERTIES (AstBuilder.cleanTableProperties)."""

@@ -218,7 +218,7 @@ def read_truncate(cursor: Cursor) -> Truncate:
     cursor.needs("TRUNCATE", "TABLE")
     table = cursor.name()
     if cursor.sees("PARTITION"):
-        error = UnsupportedError("TRUNCATE TABLE ... PARTITION: say DELETE FROM ... WHERE")
+        error = UnsupportedError("TRUNCATE TABLE ... PARTITION: use DELETE FROM ... WHERE")
         raise with_condition(error, NO_PARTITION_MANAGEMENT)
     cursor.done()
     return Truncate(table)

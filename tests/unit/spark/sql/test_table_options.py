@@ -37,14 +37,14 @@ def test_options_of_a_table_are_texts_or_expressions() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("CREATE TABLE c.d.t (id int) OPTIONS ('location' = '/x')", "say LOCATION"),
+        ("CREATE TABLE c.d.t (id int) OPTIONS ('location' = '/x')", "use LOCATION"),
         ("CREATE TABLE c.d.t (id int) OPTIONS (owner 'x')", "it is the user who makes"),
         ("CREATE TABLE c.d.t (id int) OPTIONS ()", "OPTIONS () names none"),
         ("CREATE TABLE c.d.t (id int) OPTIONS (a 1, b)", "column 43: Option 'b' needs a value"),
         ("CREATE TABLE c.d.t (id int) OPTIONS (a =)", "Option 'a' needs a value"),
         ("CREATE TABLE c.d.t (id int) OPTIONS (a 1) OPTIONS (b 1)", "OPTIONS may be there once"),
-        ("CREATE TABLE c.d.t OPTIONS (path '/x') LOCATION '/y'", "say one of them"),
-        ("CREATE TABLE c.d.t OPTIONS (path '/x', PATH '/x')", "say one of them"),
+        ("CREATE TABLE c.d.t OPTIONS (path '/x') LOCATION '/y'", "use one of them"),
+        ("CREATE TABLE c.d.t OPTIONS (path '/x', PATH '/x')", "use one of them"),
     ],
 )  # fmt: skip
 def test_a_fault_in_options_says_what_is_needed(text: str, said: str) -> None:
