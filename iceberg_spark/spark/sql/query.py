@@ -24,6 +24,7 @@ from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
 from iceberg_spark.spark.catalyst.classic_frame import is_deterministic
 from iceberg_spark.spark.catalyst.classic_queries import Rows, frame_of
 from iceberg_spark.spark.catalyst.spark_catalog import registered_catalogs
+from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
@@ -56,6 +57,10 @@ from iceberg_spark.spec.view import SPARK_DIALECT, TRINO_DIALECT, ViewMetadata
 
 _TABLE = "iceberg_spark_table_"
 _NO_OUTER_SCOPE = OuterScope()
+_CLASSIC_ONLY = (
+    "Over Spark Connect this library parses queries itself; a classic session leaves this query to "
+    "Spark's parser"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +215,9 @@ def plan_query(
         text = with_functions(spark, text, of_view=True)
     try:
         parsed = ParsedQuery.of(text, session_dialect(spark))
-    except UnreadableTextError:
+    except UnreadableTextError as error:
+        if is_connect(spark):
+            raise UnreadableTextError(f"{error}. {_CLASSIC_ONLY}") from None
         if names is not None or outer is not _NO_OUTER_SCOPE or not registered_catalogs(spark):
             raise
         return Query(text, ())  # Spark finds the tables, or raises the error

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
@@ -81,8 +81,7 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
         plain = without_clauses(text, options_clauses(text, dialect))
         tree = _parsed(_read_alike(plain, dialect), dialect)
     except _FAULTS as cause:
-        reason = str(cause).splitlines()[0].rstrip(".")
-        raise UnreadableTextError(f"The query can't be parsed: {reason}") from cause
+        raise UnreadableTextError(f"The query can't be parsed: {_reason(cause)}") from cause
     except RecursionError as cause:
         raise InvalidInputError("The query is nested too deeply") from cause
     if not isinstance(tree, exp.Query | exp.Values):
@@ -91,6 +90,18 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
             "such as t.append, t.delete or t.merge"
         )
     return tree
+
+
+def _reason(cause: Exception) -> str:
+    """Return why sqlglot refuses a text, with the words around the place."""
+    if not isinstance(cause, ParseError) or not cause.errors:
+        return str(cause).splitlines()[0].rstrip(".")
+    fault = cause.errors[0]
+    before = " ".join(fault["start_context"].split(" ")[-4:])
+    after = " ".join(fault["end_context"].split(" ")[:4])
+    near = " ".join(f"{before}{fault['highlight']}{after}".split())
+    reason = fault["description"].partition(" for <class")[0].rstrip(".")
+    return f"{reason} (line {fault['line']}, near '{near}')"
 
 
 def _parsed(text: str, dialect: Dialect) -> Node:
@@ -304,14 +315,21 @@ _BEFORE_A_VALUE = frozenset({"OF", "IMMEDIATE"})
 """Words that sqlglot tokenizes as names, and after which a parameter may follow."""
 _LEVEL = ["MAX", "RECURSION", "LEVEL"]
 _BEHIND_TYPES = (TokenType.R_PAREN, TokenType.COMMA, TokenType.ALIAS)
+_OTHER_ARGUMENTS = frozenset({
+    "ANY_VALUE", "CORR", "DECODE", "FIRST_VALUE", "LAST_VALUE", "RANDSTR", "SHUFFLE", "UNIFORM",
+})  # fmt: skip
+"""Functions that take other arguments in Spark than in sqlglot."""
+_ANY_GEO = [[kind, "(", "ANY", ")"] for kind in ("GEOGRAPHY", "GEOMETRY")]
 
 
 def as_spark_reads(text: str, dialect: Dialect) -> list[Token] | None:
     """Return a text's tokens with names where Spark reads names, None if nothing differs.
 
-    A parameter (`:select`) is a name, and so is `window` unless it begins a WINDOW clause. Three
+    A parameter (`:select`) is a name, and so is `window` unless it begins a WINDOW clause. Five
     differences do not matter here and are unified: `>>>` becomes `>>`, a variant's field `v:a`
-    becomes `v[0]`, and `MAX RECURSION LEVEL 9` is dropped.
+    becomes `v[0]` and `v:['a']` becomes `v['a']`, `MAX RECURSION LEVEL 9` is dropped,
+    `GEOMETRY(ANY)` becomes `GEOMETRY`, and `shuffle(a, 5)` becomes `shuffle_(a, 5)`, whose
+    arguments sqlglot does not check.
     """
     tokens: list[Token] = grammar(dialect)().tokenize(text)
     names = list(_names(text, tokens))
@@ -320,8 +338,40 @@ def as_spark_reads(text: str, dialect: Dialect) -> list[Token] | None:
     unshifted = [
         token for index, token in enumerate(tokens) if not _shifts(tokens[index - 2 :][:4])
     ]
-    result = _with_items(_without_level(unshifted))
+    result = _without_signatures(_with_items(_without_level(_without_colons(unshifted))))
     return result if names or result != tokens else None
+
+
+def _without_colons(tokens: Sequence[Token]) -> list[Token]:
+    """Return tokens with `v['a']` for `v:['a']`."""
+    return [
+        token
+        for index, token in enumerate(tokens)
+        if not (
+            0 < index < len(tokens) - 1
+            and _is_field(tokens[index - 1], token)
+            and tokens[index + 1].token_type is TokenType.L_BRACKET
+        )
+    ]
+
+
+def _without_signatures(tokens: Sequence[Token]) -> list[Token]:
+    """Return tokens with functions and types whose arguments sqlglot does not check."""
+    result: list[Token] = []
+    words = [token.text.upper() for token in tokens]
+    dropped = 0
+    for index, token in enumerate(tokens):
+        if index < dropped:
+            continue
+        if words[index : index + 4] in _ANY_GEO:
+            dropped = index + 4
+        is_call = words[index + 1 : index + 2] == ["("]
+        if is_call and words[index] in _OTHER_ARGUMENTS and token.token_type is not _QUOTED:
+            name = f"{token.text}_"
+            result.append(Token(TokenType.VAR, name, start=token.start, end=token.end))
+        else:
+            result.append(token)
+    return result
 
 
 def _with_items(tokens: Sequence[Token]) -> list[Token]:

@@ -97,6 +97,10 @@ def test_a_version_may_be_a_parameter(version: str) -> None:
         "SELECT CASE WHEN when > 1 THEN then ELSE create END FROM t GROUP BY limit, offset",
         "SELECT cast(x AS map<string, int>), a LIKE like FROM t WHERE for IN (1) AND x = NULL",
         "SELECT * FROM t AS pivot UNPIVOT (sales FOR quarter IN (q1, q2))",
+        "SELECT v:['a b'], v:[0].id, parse_json('[1]'):[0]::int FROM t WHERE v:['x'].y::int = 3",
+        "SELECT CAST(g AS GEOMETRY(ANY)), g::GEOGRAPHY(ANY) FROM t",
+        "SELECT corr(DISTINCT x, y), any_value(g, false) OVER w, shuffle(a, 5) FROM t",
+        "SELECT first_value(x, true) OVER (ORDER BY y) FROM t WHERE shuffle(a, 5)[0] = 1",
     ],
 )
 def test_what_sqlglot_lacks_of_spark_is_read(text: str) -> None:
@@ -199,3 +203,9 @@ def test_names_among_options_keep_what_ends_like_a_number() -> None:
     text = "SELECT * FROM c.d.t WITH (branch = 'v2Latest', tag = '5L', a = v5Lx)"
     (found,) = table_references(parse_query(text), text)
     assert found.options == (("branch", "v2Latest"), ("tag", "5L"), ("a", "v5Lx"))
+
+
+def test_a_text_that_cannot_be_parsed_is_shown_where_the_parser_stops() -> None:
+    text = "SELECT a, b FROM c.d.t PIVOT (ceil(sum(a)), avg(b) + 1 FOR d IN (1))"
+    with pytest.raises(InvalidInputError, match=r"Expecting FOR \(line 1, near '.*PIVOT \(ceil"):
+        parse_query(text)
