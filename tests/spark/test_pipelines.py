@@ -25,9 +25,24 @@ def page_blocks(folder: Path) -> dict[str, str]:
     return {title: text.replace("/tmp/", f"{folder}/") for title, text in blocks}
 
 
+def new_project(folder: Path) -> Path:
+    project = folder / "project"
+    (project / "transformations").mkdir(parents=True)
+    (project / "conf").mkdir()
+    shutil.copy(ROOT / "conf" / "log4j2.properties", project / "conf")
+    (project / "spark-pipeline.yml").write_text(page_blocks(folder)["spark-pipeline.yml"])
+    return project
+
+
 def run_pipeline(project: Path) -> None:
+    done = pipeline(project)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    assert "Run is COMPLETED" in done.stdout + done.stderr
+
+
+def pipeline(project: Path) -> subprocess.CompletedProcess[str]:
     programs = Path(sys.executable).parent
-    done = subprocess.run(
+    return subprocess.run(
         [programs / "spark-pipelines", "run", "--spec", "spark-pipeline.yml"],
         cwd=project,
         env={
@@ -40,8 +55,6 @@ def run_pipeline(project: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    assert "Run is COMPLETED" in done.stdout + done.stderr
 
 
 def rows(table: str) -> list[tuple[Any, ...]]:
@@ -55,13 +68,9 @@ def orders(*values: tuple[int, str]) -> pa.Table:
 
 
 def test_a_pipeline_appends_and_upserts_and_goes_on_where_it_ended(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    (project / "transformations").mkdir(parents=True)
-    (project / "conf").mkdir()
-    shutil.copy(ROOT / "conf" / "log4j2.properties", project / "conf")
-    blocks = page_blocks(tmp_path)
-    (project / "spark-pipeline.yml").write_text(blocks["spark-pipeline.yml"])
-    (project / "transformations" / "orders.py").write_text(blocks["transformations/orders.py"])
+    project = new_project(tmp_path)
+    flows = page_blocks(tmp_path)["transformations/orders.py"]
+    (project / "transformations" / "orders.py").write_text(flows)
     for name in ("orders", "copy", "current"):
         ice.create_table(f"{tmp_path}/shop/{name}", "id int, state string")
     source = ice.load_table(f"{tmp_path}/shop/orders")
@@ -73,3 +82,22 @@ def test_a_pipeline_appends_and_upserts_and_goes_on_where_it_ended(tmp_path: Pat
     run_pipeline(project)
     assert rows(f"{tmp_path}/shop/copy") == [(1, "new"), (2, "new"), (2, "sent"), (3, "new")]
     assert rows(f"{tmp_path}/shop/current") == [(1, "new"), (2, "sent"), (3, "new")]
+
+
+@pytest.mark.parametrize("kind", ["table", "materialized_view"])
+def test_a_table_of_a_pipeline_is_refused_with_a_pointer_to_sinks(
+    tmp_path: Path, kind: str
+) -> None:
+    project = new_project(tmp_path)
+    rows_of_stream = 'readStream.format("rate").load()'
+    source = rows_of_stream if kind == "table" else "range(3)"
+    (project / "transformations" / "numbers.py").write_text(
+        "from pyspark import pipelines as dp\n"
+        "from pyspark.sql import SparkSession\n"
+        f'@dp.{kind}(format="pyiceberg-lite")\n'
+        "def numbers():\n"
+        f"    return SparkSession.active().{source}\n"
+    )
+    done = pipeline(project)
+    assert done.returncode != 0
+    assert "A pipeline writes to dp.create_sink(" in done.stdout + done.stderr
