@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spark.session.error_conditions import UNSUPPORTED_COMMAND, with_condition
 from iceberg_spark.spark.session.own_methods import run_sql
 from iceberg_spark.spark.session.session_cache import bypass_cache
 from iceberg_spark.spark.session.session_catalogs import is_ours
@@ -76,6 +77,7 @@ from iceberg_spark.statements.target import names_namespace, names_table
 
 _OF_SESSION = re.compile(r"\s*(CREATE(\s+OR\s+REPLACE)?|DROP)\s+TEMP(ORARY)?\b", re.IGNORECASE)
 """Heads of statements on objects of the session; after USE, names there are not Iceberg's."""
+_SPARKS_CATALOG = "REQUIRES_SINGLE_PART_NAMESPACE"
 _COMMANDS = get_args(Command)
 OfQuery: TypeAlias = Explain | TemporaryView | CachedView
 Carried: TypeAlias = Command | MultiInsert | Query | OfQuery | ShowCatalogs | SetVariable | Other
@@ -283,9 +285,12 @@ def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
         if isinstance(error, ParseException):
             raise UnreadableTextError(f"{text.strip()}: {error}") from error
         hint = "; use CACHE TABLE name AS SELECT * FROM it" if words.startswith("CACHE") else ""
-        raise UnsupportedError(
+        unsupported = UnsupportedError(
             f"{text.strip()}: this statement is not supported for Iceberg tables{hint}"
-        ) from error
+        )
+        if error.getCondition() == _SPARKS_CATALOG:  # over Connect Spark knows no other catalog
+            with_condition(unsupported, UNSUPPORTED_COMMAND)
+        raise unsupported from error
 
 
 def _explained(spark: SparkSession, text: str, args: Args) -> DataFrame | None:

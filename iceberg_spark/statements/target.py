@@ -22,6 +22,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.scan.incremental import CHANGES, is_changes
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
+from iceberg_spark.spark.session.error_conditions import UNSUPPORTED_OPERATION, with_condition
 from iceberg_spark.spark.session.session_catalogs import load_session_catalog, session_catalog
 from iceberg_spark.spark.sql.current_namespace import is_iceberg_namespace, is_iceberg_table
 from iceberg_spark.spark.sql.table_names import given_parts
@@ -122,10 +123,11 @@ def target(spark: SparkSession, name: Name) -> Target:
     if above is None:
         return new_target(spark, name)
     if not name[-1].startswith(_BRANCH):
-        raise UnsupportedError(
+        error = UnsupportedError(
             f"{'.'.join(name)} can't be changed: only a table and its branches "
             f"({above.path}.branch_...) can"
         )
+        raise with_condition(error, UNSUPPORTED_OPERATION)
     return replace(above, branch=name[-1].removeprefix(_BRANCH))
 
 

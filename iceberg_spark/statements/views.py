@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.view import View, views_of
@@ -22,7 +25,9 @@ from iceberg_spark.spark.session.error_conditions import (
     COLUMN_ALREADY_EXISTS,
     FEW_VIEW_COLUMNS,
     MANY_VIEW_COLUMNS,
+    NO_TABLE_OR_VIEW,
     NO_VIEW_CATALOG,
+    ErrorCondition,
     with_condition,
 )
 from iceberg_spark.spark.session.own_methods import run_sql
@@ -116,9 +121,11 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
         _refuse_new_query(spark, statement)
     if statement.new_name is not None:
         new = _renamed(spark, statement.table, statement.new_name)
-        views.rename(target.identifier, _view_target(spark, new).identifier)
+        with _reporting_missing_view(NO_TABLE_OR_VIEW):
+            views.rename(target.identifier, _view_target(spark, new).identifier)
         return nothing(spark)
-    base = views.load(target.identifier)
+    with _reporting_missing_view(NO_VIEW_CATALOG):
+        base = views.load(target.identifier)
     for key in (*statement.updates, *statement.removals):
         if key == _LOCATION:
             raise InvalidInputError(
@@ -134,6 +141,16 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
     if statement.updates or removals:
         views.update_properties(target.identifier, base, statement.updates, removals)
     return nothing(spark)
+
+
+@contextmanager
+def _reporting_missing_view(condition: ErrorCondition) -> Iterator[None]:
+    """Attach the condition that Java's catalogs have for an ALTER of a view that is missing."""
+    try:
+        yield
+    except NoSuchViewError as error:
+        with_condition(error, condition)
+        raise
 
 
 def _refuse_new_query(spark: SparkSession, statement: AlterView) -> None:

@@ -242,6 +242,11 @@ DESCRIBED = (
     "SHOW CREATE TABLE {c}.conditions.r AS SERDE",
     "SHOW COLUMNS IN {c}.conditions.r IN nowhere",
 )
+COMMANDS = (
+    "ANALYZE TABLE {c}.conditions.r COMPUTE STATISTICS",
+    "MSCK REPAIR TABLE {c}.conditions.r",
+    "LOAD DATA INPATH '/nothing' INTO TABLE {c}.conditions.r",
+)
 DEFAULTS = (
     *(
         f"CREATE TABLE {{c}}.conditions.new ({column}) USING iceberg {VERSION_3}"
@@ -288,6 +293,7 @@ STATEMENTS = (
     *TOO_LARGE,
     *CALLED,
     *DESCRIBED,
+    *COMMANDS,
     *DEFAULTS,
     *ALTERED,
     *PARSED,
@@ -353,6 +359,7 @@ def test_a_statement_fails_with_javas_condition(
         *NOT_A_VALUE,
         *CALLED,
         *DESCRIBED,
+        *COMMANDS,
         *DEFAULTS,
         *ALTERED,
         *OVERWRITTEN,
@@ -373,6 +380,9 @@ VIEWS = (
     "CREATE VIEW {c}.conditions.new (a, a) AS SELECT 1, 2",
     "CREATE VIEW {c}.conditions.new AS SELECT 1 AS a, 2 AS A",
     "ALTER VIEW {c}.conditions.nothing AS SELECT 1",
+    "ALTER VIEW {c}.conditions.nothing RENAME TO x",
+    "ALTER VIEW {c}.conditions.nothing SET TBLPROPERTIES ('a' = 'b')",
+    "ALTER VIEW {c}.conditions.nothing UNSET TBLPROPERTIES IF EXISTS ('a')",
 )
 
 

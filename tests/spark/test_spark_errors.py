@@ -85,6 +85,16 @@ CASES: dict[str, tuple[Callable[[SparkSession], Any], type, str]] = {
         errors.NamespaceNotEmptyError,
         "SCHEMA_NOT_EMPTY",
     ),
+    "a change of a metadata table": (
+        lambda s: s.sql("INSERT INTO e.d.t.snapshots SELECT * FROM e.d.t.snapshots"),
+        errors.UnsupportedError,
+        "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+    ),
+    "a partition described": (
+        lambda s: s.sql("DESCRIBE e.d.t PARTITION (id = 1)"),
+        errors.UnsupportedError,
+        "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
+    ),
 }
 
 
@@ -158,18 +168,39 @@ def test_a_typo_prints_few_lines(enabled: SparkSession, typo: str) -> None:
     assert printed_lines(enabled, TYPOS[typo]) <= 25
 
 
-@pytest.mark.parametrize("typo", TYPOS)
-def test_a_typo_prints_few_lines_over_connect(
-    enabled: SparkSession, connect_spark: Any, typo: str
-) -> None:
+@pytest.fixture
+def enabled_connect(enabled: SparkSession, connect_spark: Any) -> Iterator[Any]:
+    """A session like `enabled`, over Connect."""
     for key in ("type", "uri", "warehouse"):
         name = f"spark.sql.catalog.e.{key}"
         connect_spark.conf.set(name, enabled.conf.get(name))
     ice.enable(connect_spark)
-    try:
-        assert printed_lines(connect_spark, TYPOS[typo]) <= 25
-    finally:
-        ice.disable(connect_spark)
+    yield connect_spark
+    ice.disable(connect_spark)
+
+
+@pytest.mark.parametrize("typo", TYPOS)
+def test_a_typo_prints_few_lines_over_connect(enabled_connect: Any, typo: str) -> None:
+    assert printed_lines(enabled_connect, TYPOS[typo]) <= 25
+
+
+def test_a_query_that_only_classic_sessions_parse_is_refused_over_connect_with_its_words(
+    enabled: SparkSession, enabled_connect: Any
+) -> None:
+    text = "SELECT -interval -1 day 1 hour -1 minute 1 second AS i FROM e.d.t"
+    assert enabled.sql(text).columns == ["i"]
+    with pytest.raises(AnalysisException, match="hour") as caught:
+        enabled_connect.sql(text)
+    assert "a classic session leaves this query to Spark's parser" in str(caught.value)
+    assert printed_lines(enabled_connect, text) <= 25
+
+
+def test_fields_of_variants_in_brackets_are_read_over_connect(
+    enabled_connect: Any,
+) -> None:
+    text = """SELECT parse_json('{"a b": [7]}'):['a b'][0]::int AS a, shuffle(array(1), 5) AS s
+        FROM e.d.t RIGHT JOIN range(1) ON true"""
+    assert [tuple(row) for row in enabled_connect.sql(text).collect()] == [(7, [1])]
 
 
 def printed_lines(session: Any, text: str) -> int:

@@ -287,6 +287,12 @@ def read_describe(cursor: Cursor) -> Listing | None:
     if cursor.takes("AS", "JSON"):
         error = UnsupportedError("DESCRIBE TABLE ... AS JSON: leave AS JSON out for Iceberg tables")
         raise with_condition(error, UNSUPPORTED_COMMAND)
+    if cursor.sees("PARTITION", "("):
+        error = UnsupportedError(
+            "DESCRIBE TABLE ... PARTITION: say SHOW PARTITIONS, or SELECT from the table's "
+            "'partitions' for an Iceberg table"
+        )
+        raise with_condition(error, UNSUPPORTED_COMMAND)
     column = None if cursor.at_end else cursor.name()
     return _ended(cursor, DescribeTable(table, extended, column))
 
