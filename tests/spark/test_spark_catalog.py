@@ -282,13 +282,14 @@ def test_spark_runs_a_script_that_reads_tables(session: Any) -> None:
 def test_a_merge_takes_rows_of_a_query_that_only_spark_reads(session: Any) -> None:
     session.sql(
         """MERGE INTO sc.d.t t USING
-           (SELECT -1L AS id, corr(DISTINCT id, id) AS k FROM sc.d.t) s ON t.id = s.id
+           (SELECT -1L AS id, max(id) FROM (SELECT id FROM sc.d.t) TABLESAMPLE (100 PERCENT) q) s
+           ON t.id = s.id
            WHEN MATCHED THEN DELETE"""
     )
     assert rows(session, "SELECT count(*) FROM sc.d.t") == [(99,)]
 
 
-ONLY_SPARK = "SELECT any_value(id, false) OVER w FROM sc.d.few WINDOW w AS (ORDER BY id DESC)"
+ONLY_SPARK = "SELECT max(id) FROM (SELECT id FROM sc.d.few) TABLESAMPLE (100 PERCENT) s"
 """A query that Spark's parser reads and this library's does not."""
 
 
@@ -296,22 +297,26 @@ def test_rows_are_changed_by_queries_that_only_spark_reads(session: Any) -> None
     session.sql("CREATE TABLE sc.d.few AS SELECT id FROM range(3)")
     session.sql("CREATE TABLE sc.d.changed AS SELECT id, 'a' AS v FROM range(5)")
     session.sql(f"DELETE FROM sc.d.changed WHERE id IN ({ONLY_SPARK}) AND id > 1")
-    largest = "SELECT corr(DISTINCT id, id) + 2 FROM sc.d.few"
+    largest = "SELECT max(id) + 1 FROM (SELECT id FROM sc.d.few) TABLESAMPLE (100 PERCENT) s"
     session.sql(f"UPDATE sc.d.changed AS c SET v = 'b' WHERE c.id = ({largest})")
     session.sql(f"UPDATE sc.d.changed SET v = (SELECT ({largest})) WHERE id = 4")
     rows_now = rows(session, "SELECT id, v FROM sc.d.changed ORDER BY id")
-    assert rows_now == [(0, "a"), (1, "a"), (3, "b"), (4, "3.0")]
+    assert rows_now == [(0, "a"), (1, "a"), (3, "b"), (4, "3")]
     with pytest.raises(AnalysisException) as caught:
         session.sql(f"DELETE FROM sc.d.changed WHERE nothing IN ({ONLY_SPARK})")
     assert caught.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
-    inner = "SELECT any_value(1, false) OVER () FROM sc.d.few WHERE few.id = c.id"
+    inner = (
+        "SELECT 1 FROM (SELECT id FROM sc.d.few WHERE few.id = c.id) TABLESAMPLE (100 PERCENT) s"
+    )
     with pytest.raises(InvalidInputError, match="can't be parsed"):  # it refers to the table around
         session.sql(f"DELETE FROM sc.d.changed AS c WHERE EXISTS ({inner})")
 
 
 def test_a_query_that_only_spark_reads_has_one_version_in_a_statement(session: Any) -> None:
     session.sql("CREATE TABLE sc.d.pinned AS SELECT id FROM range(3)")
-    condition = "id < (SELECT corr(DISTINCT id, id) + count(*) FROM sc.d.pinned)"
+    condition = (
+        "id < (SELECT 1 + count(*) FROM (SELECT id FROM sc.d.pinned) TABLESAMPLE (100 PERCENT) s)"
+    )
     with with_subquery_views(session, [condition]) as (text,):
         counts = [session.range(9).where(text).count()]
         session.sql("INSERT INTO sc.d.pinned VALUES (7)")
