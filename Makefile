@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint servers unit spark test test-4.3 lowest clients faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook report-browser docs audit format public-api settings clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers unit spark test test-all test-4.3 lowest clients faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook report-browser docs audit format public-api settings clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -67,9 +67,12 @@ unit: setup ## Run the tests without Spark; ROOM=commits runs those of one room
 spark: setup ## Run tests with Spark in one session: T=tests/spark/test_merge.py, K="part of a name"
 	@$(WITH_SPARK) $(PY) -m pytest $(or $(T),tests/spark) $(if $(K),-k "$(K)") -q
 
-test: setup setup-4.3 .venv-lowest/.ready ## Run all tests: PySpark 4.1, a case each on 4.3; slow machines take turns in cases with Spark
+test: setup setup-4.3 .venv-lowest/.ready ## Run the tests of CI: all without Spark, half of the cases with Spark, some on PySpark 4.3
 	@$(MAKE) --no-print-directory servers
-	@$(WITH_SPARK) $(PY) scripts/run_tests.py
+	@$(WITH_SPARK) $(PY) scripts/run_tests.py $(TEST_CASES)
+
+test-all: TEST_CASES = --all
+test-all: test ## Run every case of every test, and judge the coverage
 
 servers: setup
 	@scripts/postgres.sh >/dev/null

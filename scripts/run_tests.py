@@ -1,12 +1,13 @@
 """Runs the test suites one after the other and ends with one line for all of them.
 
-    python scripts/run_tests.py [unit] [oracle] [spark] [processes] [spark-4.3] [lowest]
+    python scripts/run_tests.py [--all] [unit] [oracle] [spark] [processes] [spark-4.3] [lowest]
         [clients]
 
 Suites without Spark run in three processes, of which one or the other waits for a server or a
 child; each suite with Spark runs in one, so that its tests share a JVM. Such tests wait as much as
 they work, so three of these suites run at any time, the long ones first; what they print comes when
-they end. On a slow machine fewer cases run of parametrised tests with Spark (`tests/cases.py`).
+they end. Of parametrised tests with Spark a fixed half of the cases runs (`tests/cases.py`), with
+`--all` every case.
 """
 
 import os
@@ -32,7 +33,8 @@ class Suite:
     options: tuple[str, ...] = ()
     environment: str = ".venv"
     shares: bool = False  # the machine, with other suites
-    cases: tuple[str, str, str] = ("all", "all", "all")  # on a quick, a slower, a slow machine
+    cases: str = "all"  # of `tests.cases.CASES`
+    cases_of_all: str = "all"  # the same with --all
     on_request: bool = False  # runs if it is named, else not
     covers: bool = False  # lines it ran count for the coverage of the whole; tracing takes CPU
 
@@ -73,11 +75,6 @@ code is compiled after a fifth of the usual calls.
 LANES = 3
 """How many suites with Spark run at a time: two cores are busy with three, a fourth JVM waits."""
 
-QUICK, SLOWER = 720, 1100
-"""Seconds up to which the tests without Spark take a quick machine, and a slower one: all of the
-rest is done there in 50 to 65 minutes, half of it on the slower one, and on machines that were
-three times as slow a quarter of Spark's cases."""
-
 WITH_PYSPARK = (
     "test_column_defaults",
     "test_commands",
@@ -106,22 +103,22 @@ SUITES = {
         ("-n", "3", "--dist", "loadgroup", f"--ignore={WHEEL_TEST}"),  # a group shares a server
         covers=True,
     ),
-    "oracle": Suite(("tests/oracle",), shares=True, cases=("all", "half", "half")),
+    "oracle": Suite(("tests/oracle",), shares=True, cases="half"),
     "spark": Suite(
         ("tests/spark",),
         ("-m", "not own_process"),
         shares=True,
-        cases=("all", "half", "quarter"),
+        cases="half",
         covers=True,
     ),
     "processes": Suite(
         ("tests/spark", "tests/notebooks", WHEEL_TEST),
         ("-m", "own_process"),
         shares=True,
-        cases=("all", "half", "half"),
+        cases="half",
     ),
     "spark-4.3": Suite(
-        ("tests/spark",), (), ".venv-4.3", shares=True, cases=("one", "third", "third")
+        ("tests/spark",), (), ".venv-4.3", shares=True, cases="third", cases_of_all="one"
     ),
     "lowest": Suite(
         tuple(f"tests/unit/{room}" for room in ("commits", "expr", "scan", "spec", "spark/sql")),
@@ -139,7 +136,7 @@ SUITES = {
 }
 
 
-def run(name: str, suite: Suite, cases: str, turn: str) -> Count:
+def run(name: str, suite: Suite, cases: str) -> Count:
     """One pytest process; what it counted."""
     python = ROOT / suite.environment / "bin" / "python"
     folders = [folder for folder in suite.folders if (ROOT / folder).exists()]
@@ -151,7 +148,6 @@ def run(name: str, suite: Suite, cases: str, turn: str) -> Count:
         "PYTHONPATH": os.pathsep.join(
             filter(None, [str(ROOT / "tests" / "preloaded"), os.environ.get("PYTHONPATH")])
         ),
-        "TURN": turn,
         "COVERAGE_FILE": str(coverage_file(name)),
         "SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {QUICK_JVM}".strip(),
     }
@@ -222,20 +218,6 @@ def count_of(report: Path) -> Count:
     return count
 
 
-def number_of_commits() -> str:
-    """Whose turn it is where fewer cases run: a commit runs the same ones each time."""
-    counting = ["git", "rev-list", "--count", "HEAD"]
-    found = subprocess.run(counting, cwd=ROOT, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "0"
-
-
-def slowness_of(seconds: float) -> int:
-    """Return 0 for a quick machine, 1 or 2 for slower ones, by what tests without Spark took."""
-    if given := os.environ.get("SLOWNESS"):
-        return int(given)
-    return (seconds > QUICK) + (seconds > SLOWER)
-
-
 def costly_modules(report: Path, how_many: int = 15) -> list[str]:
     """The test modules of a JUnit report that took most seconds, as lines."""
     taken: defaultdict[str, float] = defaultdict(float)
@@ -248,24 +230,21 @@ def costly_modules(report: Path, how_many: int = 15) -> list[str]:
 
 def main(names: Sequence[str]) -> int:
     """Run the named suites, by default those of `make test`; 0 if every test passed."""
+    runs_all, names = "--all" in names, [name for name in names if name != "--all"]
     unknown = [name for name in names if name not in SUITES]
     if unknown:
         print(f"No suite {', '.join(unknown)}; there are {', '.join(SUITES)}.", file=sys.stderr)
         return 2
-    turn = os.environ.get("TURN") or number_of_commits()
     chosen = list(names or [name for name, suite in SUITES.items() if not suite.on_request])
-    started = time.monotonic()
+    cases = {name: SUITES[name].cases_of_all if runs_all else SUITES[name].cases for name in chosen}
     total = Count()
     for name in chosen:
         if not SUITES[name].shares:
-            total += run(name, SUITES[name], SUITES[name].cases[0], turn)
-    slowness = slowness_of(time.monotonic() - started)
+            total += run(name, SUITES[name], cases[name])
     sharing = [name for name in chosen if SUITES[name].shares]
-    print(f"=== TURN={turn} SLOWNESS={slowness} runs the same cases again", flush=True)
     with ThreadPoolExecutor(LANES) as lanes:
-        runs = lanes.map(lambda n: run(n, SUITES[n], SUITES[n].cases[slowness], turn), sharing)
-        total = sum(runs, total)
-    if slowness == 0:  # fewer cases reach fewer lines
+        total = sum(lanes.map(lambda name: run(name, SUITES[name], cases[name]), sharing), total)
+    if runs_all:  # fewer cases reach fewer lines
         total += judged_coverage(chosen)
     print(f"\n{total}", flush=True)
     return 1 if total.failed else 0

@@ -1,8 +1,7 @@
-"""Which cases of parametrised tests with Spark a run takes, on a machine where all take too long.
+"""Which cases of parametrised tests with Spark `make test` runs; `make test-all` runs all.
 
-What one case finds another mostly finds too. Cases take turns by commits, so that each commit runs
-the same ones whenever it is tested, and the next one others. On a second PySpark each test runs one
-case.
+What one case finds another mostly finds too. The cases are the same on each machine and for each
+commit; `TURN=1` runs the others. On a second PySpark each test runs one case.
 """
 
 import os
@@ -13,7 +12,7 @@ from zlib import crc32
 import pytest
 
 TURN = int(os.environ.get("TURN", "0"))
-"""Whose turn it is: `scripts/run_tests.py` counts commits."""
+"""Which of the parts of all cases runs."""
 
 
 def all_cases(items: Iterable[pytest.Item]) -> set[pytest.Item]:
@@ -26,16 +25,6 @@ def half_of_cases(items: Iterable[pytest.Item], turn: int = TURN) -> set[pytest.
     chosen: set[pytest.Item] = set()
     for cases in _by(_test, items, _parameters).values():
         chosen.update(cases[turn % 2 :: 2] or cases)
-    return chosen
-
-
-def quarter_of_cases(items: Iterable[pytest.Item], turn: int = TURN) -> set[pytest.Item]:
-    """Return half of the cases of half of each module's tests; four turns are all of them."""
-    tests = _by(_test, items, _parameters)
-    chosen: set[pytest.Item] = set()
-    for module in _by(_module, [cases[0] for cases in tests.values()], _test).values():
-        for one in module[turn // 2 % 2 :: 2] or module:
-            chosen |= half_of_cases(tests[_test(one)], turn)
     return chosen
 
 
@@ -57,7 +46,6 @@ def third_of_tests(items: Iterable[pytest.Item], turn: int = TURN) -> set[pytest
 CASES = {
     "all": all_cases,
     "half": half_of_cases,
-    "quarter": quarter_of_cases,
     "one": one_case_each,
     "third": third_of_tests,
 }

@@ -3,10 +3,10 @@
 import ast
 from typing import Any
 
-from scripts.run_tests import QUICK, SLOWER, SUITES, Count, count_of, judged_coverage, slowness_of
+from scripts.run_tests import SUITES, Count, count_of, judged_coverage
 from tests.architecture.source import SourceFile, against, files, names_used
 from tests.cases import CASES as WAYS
-from tests.cases import half_of_cases, one_case_each, quarter_of_cases, third_of_tests
+from tests.cases import half_of_cases, one_case_each, third_of_tests
 
 TESTS = [file for file in files("tests") if file.path.rpartition("/")[2].startswith("test_")]
 
@@ -47,16 +47,11 @@ LONE: list[Any] = [Case("o.py::test_lone")]
 CASES = [*MANY, *SINGLE, *SLOW, *LONE]
 
 
-def test_a_quick_machine_runs_every_case_and_only_slow_ones_fewer(monkeypatch):
-    assert {name: suite.cases[0] for name, suite in SUITES.items() if suite.cases[0] != "all"} == {
-        "spark-4.3": "one"
-    }
-    assert {cases for suite in SUITES.values() for cases in suite.cases} <= {*WAYS}
+def test_all_cases_run_by_request_and_one_on_a_second_pyspark() -> None:
+    of_all = {name: suite.cases_of_all for name, suite in SUITES.items()}
+    assert {name: cases for name, cases in of_all.items() if cases != "all"} == {"spark-4.3": "one"}
+    assert {suite.cases for suite in SUITES.values()} | set(of_all.values()) == {*WAYS}
     assert WAYS["all"](CASES) == {*CASES}
-    monkeypatch.delenv("SLOWNESS", raising=False)
-    assert [slowness_of(taken) for taken in (QUICK, QUICK + 1, SLOWER, SLOWER + 1)] == [0, 1, 1, 2]
-    monkeypatch.setenv("SLOWNESS", "0")
-    assert slowness_of(SLOWER + 1) == 0
 
 
 def test_half_of_the_cases_are_of_each_test_and_the_others_come_next():
@@ -64,12 +59,6 @@ def test_half_of_the_cases_are_of_each_test_and_the_others_come_next():
     assert {*SINGLE, *LONE} == turns[0] & turns[1]
     assert turns[0] | turns[1] == {*CASES}
     assert [len(turn & {*MANY}) for turn in turns] == [11, 10]
-
-
-def test_a_quarter_of_the_cases_is_of_each_module_and_all_come_in_four_turns():
-    turns = [quarter_of_cases(CASES, turn) for turn in range(4)]
-    assert all({*LONE} < turn and len(turn & {*SINGLE}) in (9, 10, 11) for turn in turns)
-    assert turns[0] | turns[1] | turns[2] | turns[3] == {*CASES}
 
 
 def test_tests_of_the_same_cases_run_the_same_ones():
