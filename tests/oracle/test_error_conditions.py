@@ -424,6 +424,7 @@ def check_same(own: Any, theirs: Any) -> None:
     assert isinstance(own, AnalysisException) == isinstance(theirs, AnalysisException)
     if not theirs.getCondition().startswith("_LEGACY"):
         assert f"[{theirs.getCondition()}]" in str(own)
+    assert "__iceberg" not in str(own), "a name of this library's own in a message"
 
 
 def test_a_missing_table_is_both(ours: SparkSession) -> None:

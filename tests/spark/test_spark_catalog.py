@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, IllegalArgumentException
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udtf
 
 import iceberg_spark as ice
 from iceberg_spark.catalog import table_name
@@ -421,3 +422,29 @@ def test_a_view_of_a_frame_shows_what_spark_shows(session: Any) -> None:
 def test_explain_says_when_spark_alone_can_read_a_query(session: Any) -> None:
     text = "SELECT a FROM (VALUES (1L), (2L) AS v(a)) AS w JOIN sc.d.t ON a = id"
     assert ice.explain(session, text).startswith("Spark alone can parse this query")
+
+
+def test_a_table_function_takes_an_iceberg_table(session: Any) -> None:
+    class CountRows:
+        def __init__(self) -> None:
+            self._counts: dict[str, int] = {}
+
+        def eval(self, row: Any) -> None:
+            self._counts[row["region"]] = self._counts.get(row["region"], 0) + 1
+
+        def terminate(self) -> Iterator[tuple[str, int]]:
+            yield from self._counts.items()
+
+    session.udtf.register("count_rows", udtf(CountRows, returnType="region string, n int"))
+    parted = "SELECT * FROM count_rows(TABLE(sc.d.t) PARTITION BY region)"
+    single = "SELECT * FROM count_rows(TABLE(SELECT * FROM sc.d.t) WITH SINGLE PARTITION)"
+    expected = [("r0", 34), ("r1", 32), ("r2", 33)]
+    assert sorted(rows(session, parted)) == sorted(rows(session, single)) == expected
+
+
+@pytest.mark.parametrize(
+    "clause", ["SELECT TRANSFORM (id, region)", "MAP id, region", "REDUCE id, region"]
+)
+def test_a_script_of_the_shell_transforms_the_rows_of_a_table(session: Any, clause: str) -> None:
+    text = f"{clause} USING 'cat' AS (i STRING, r STRING) FROM sc.d.t WHERE id < 2"
+    assert rows(session, text) == [("0", "r0"), ("1", "r1")]
