@@ -67,7 +67,7 @@ unit: setup ## Run the tests without Spark; ROOM=commits runs those of one room
 spark: setup ## Run tests with Spark in one session: T=tests/spark/test_merge.py, K="part of a name"
 	@$(WITH_SPARK) $(PY) -m pytest $(or $(T),tests/spark) $(if $(K),-k "$(K)") -q
 
-test: setup setup-4.3 .venv-lowest/.ready ## Run the tests of CI: all without Spark, half of the cases with Spark, some on PySpark 4.3
+test: setup setup-4.3 .venv-lowest/.ready .venv-clients/.ready ## Run the tests of CI: all without Spark, half of the cases with Spark, some on PySpark 4.3
 	@$(MAKE) --no-print-directory servers
 	@$(WITH_SPARK) $(PY) scripts/run_tests.py $(TEST_CASES)
 
@@ -85,7 +85,7 @@ lowest: .venv-lowest/.ready ## Run a sample of the tests without Spark with the 
 	@$(WITH_SPARK) $(PY) scripts/run_tests.py lowest
 
 clients: .venv-clients/.ready ## Run dbt, Ibis and other clients of Spark on Iceberg tables; CLIENTS_ON=java runs them on Java's
-	@$(WITH_SPARK) $(CURDIR)/.venv-clients/bin/python scripts/run_tests.py clients
+	@$(WITH_SPARK) $(CURDIR)/.venv-clients/bin/python scripts/run_tests.py --all clients
 
 faults: setup ## Break the store at every call of every verb, interrupt at every line of a commit, kill Spark's driver
 	@FAULTS=all $(PY) -m pytest tests/faults -q -n 2 -rP --timeout 3000

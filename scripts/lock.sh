@@ -20,5 +20,5 @@ lock constraints.txt \
     "The versions that CI runs with. PySpark's own is in constraints-4.1.txt and -4.3.txt." \
     --group dev --group docs
 sed -i '/^pyspark==/d' constraints.txt
-lock constraints-clients.txt "The versions that make clients runs with." --group clients
+lock constraints-clients.txt "The versions that dbt, Ibis and the other clients are tested with." --group clients
 

@@ -3,7 +3,7 @@
 Its suites SimpleMaterializations and Ephemeral fail with Java's runtime too: they look for views in
 dbt's catalog, and SHOW TABLE EXTENDED lists none. With Java, AdapterMethod and the teardown of five
 more suites fail: dbt drops its schemas with CASCADE, and Java's catalogs refuse those with tables.
-Its fixtures are a plugin of pytest, which `make clients` names.
+Its fixtures are a plugin of pytest, which `scripts/run_tests.py` names. `make clients` runs it.
 """
 
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ from dbt.tests.adapter.basic.test_snapshot_check_cols import BaseSnapshotCheckCo
 from dbt.tests.adapter.basic.test_snapshot_timestamp import BaseSnapshotTimestamp
 from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
 ICEBERG = {"+file_format": "iceberg"}
 
 

@@ -1,6 +1,6 @@
 """Libraries that take or return DataFrames of Spark work with Iceberg tables.
 
-The others are tested by `make clients`: they need packages that exclude ones of this environment.
+The others are tests of `tests/clients`: they need packages that exclude ones of this environment.
 """
 
 import warnings
