@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from iceberg_spark.api import deferred
 from iceberg_spark.api.table import Table
@@ -15,7 +14,7 @@ from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.lazy import LazyFunction
 from iceberg_spark.spec.nearest import nearest
 
-create = LazyFunction("iceberg_spark.api.new_table", "create")
+create: Callable[..., Table] = LazyFunction("iceberg_spark.api.new_table", "create")
 
 _MADE_WITH = ("table", "schema", "partition_by", "sort_order", "properties")
 _SCANNED_WITH = ("snapshot_id", "branch", "tag", "as_of_timestamp_ms", "row_filter", "limit")
@@ -71,8 +70,8 @@ def create_table(
     """
     _check_storage("create_table", storage, _MADE_WITH)
     catalog, identifier = _resolved(table, storage)
-    new = create(catalog, identifier, schema, partition_by, sort_order, properties or {})
-    return cast(Table, new)
+    # Nothing follows the call: an interrupt would not say that the table is there.
+    return create(catalog, identifier, schema, partition_by, sort_order, properties or {})
 
 
 def _resolved(table: TableName, properties: Mapping[str, object]) -> tuple[Catalog, str]:

@@ -54,6 +54,7 @@ LAST = {
     ("api/new_table.py", "create", "return Table(catalog, loaded)"),
     ("api/table.py", "__init__", "self._catalog = catalog"),
     ("api/table.py", "__init__", "self._loaded = loaded"),
+    ("api/table.py", "__init__", "self._options = options"),
 }
 """Where the interrupt itself may come out of a verb that has landed: nothing is removed any more,
 and no code of ours could catch it. All others say that the commit has landed, or may have."""

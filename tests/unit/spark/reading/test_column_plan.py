@@ -8,6 +8,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading import engine_choice, footers
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, Shield
 from iceberg_spark.spark.reading.engine_choice import Reach, choose_engines
@@ -132,9 +133,12 @@ def test_columns_are_planned_once_for_the_files_of_each_kind_of_deletes(
     table.upsert(pa.table({"id": [11], "k": ["c"]}), keys=["id"])
     entries = []
     origin = engine_choice.column_plans
-    monkeypatch.setattr(
-        engine_choice, "column_plans", lambda *a: entries.append(a[1].tolist()) or origin(*a)
-    )
+
+    def noted(plan: ScanPlan, rows: Any, *arguments: Any, **options: Any) -> Any:
+        entries.append(rows.tolist())
+        return origin(plan, rows, *arguments, **options)
+
+    monkeypatch.setattr(engine_choice, "column_plans", noted)
     groups = choose_engines(table.scan().plan_files(), Reach())
     assert sorted(map(sorted, entries)) == sorted(sorted(g.rows.tolist()) for g in groups)
 
