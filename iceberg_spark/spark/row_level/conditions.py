@@ -31,7 +31,6 @@ from iceberg_spark.spark.session.error_conditions import (
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.schema import Schema
 
-_PROBE = "__iceberg_spark_probe"
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 _CORRELATED = "UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
 _OTHER_TYPES = "BINARY_OP_DIFF_TYPES"
@@ -101,7 +100,7 @@ def check_condition(
     InvalidExpressionError, with Spark's condition `no_boolean` for one of another type.
     """
     session = frame.sparkSession
-    one_row = session.range(1).toDF(_PROBE)
+    one_row = session.range(1).drop("id")  # a column would be among Spark's suggestions
     with spark_errors(f"{what} '{condition}'"):
         try:
             streams = frame.join(one_row, expression(f"({condition}) = true")).isStreaming
