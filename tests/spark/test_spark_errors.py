@@ -171,12 +171,11 @@ def test_a_typo_prints_few_lines(enabled: SparkSession, typo: str) -> None:
 @pytest.fixture
 def enabled_connect(enabled: SparkSession, connect_spark: Any) -> Iterator[Any]:
     """A session like `enabled`, over Connect."""
-    for key in ("type", "uri", "warehouse"):
-        name = f"spark.sql.catalog.e.{key}"
-        connect_spark.conf.set(name, enabled.conf.get(name))
-    ice.enable(connect_spark)
-    yield connect_spark
-    ice.disable(connect_spark)
+    names = [f"spark.sql.catalog.e.{key}" for key in ("type", "uri", "warehouse")]
+    with settings(connect_spark, {name: enabled.conf.get(name) for name in names}):
+        ice.enable(connect_spark)
+        yield connect_spark
+        ice.disable(connect_spark)
 
 
 @pytest.mark.parametrize("typo", TYPOS)
