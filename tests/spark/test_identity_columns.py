@@ -62,6 +62,18 @@ def test_a_value_of_each_type_is_that_of_the_rows(
     assert {row.id % len(every) for row in frame.where(f"{name} IS NULL").collect()} == {0}
 
 
+def test_partition_values_may_have_any_character(spark: SparkSession, tmp_path: Path) -> None:
+    every = "".join(map(chr, (*range(36), 0x2028, 0xE000, 0xFFFF, 0x1F600)))
+    values = [every, "\0", "", None, '"', "\\", "]"]
+    table = ice.create_table(str(tmp_path / "t"), "p string, q string", partition_by=["p", "q"])
+    rows = {"p": values, "q": values[::-1]}
+    table.append(pa.table(rows, table.scan().to_arrow().schema))
+    frame = table.scan().to_df(spark)
+    expected = zip(*rows.values(), strict=True)
+    assert sorted(map(repr, expected)) == sorted(repr(tuple(row)) for row in frame.collect())
+    assert frame.where(F.col("p") == every).count() == 1
+
+
 @pytest.fixture
 def sales(lake: Any, tmp_path: Path) -> Iterator[Any]:
     """A session with `lake.db.sales`, a file for each of ten regions, and a view of four shops."""

@@ -72,14 +72,13 @@ def optimized_plan(session: SparkSession, query: Any) -> OptimizedPlan:
 
 
 def java_values(session: SparkSession, kind: DataType, values: bytes | Sequence[str]) -> Any:
-    """Return texts, or numbers of eight bytes each, as Java values; None if a value has none.
+    """Return texts, or numbers of eight bytes each, as Java values.
 
     Numbers are days, microseconds, or unscaled decimals.
     """
     java: Any = compiled_object(session, _CLASS, __package__)
     if not isinstance(values, bytes):
-        texts = java_texts(session, values)
-        return None if texts is None else java.values(texts)
+        return java.values(java_texts(session, values))
     return java.values(values, _java_type(session, kind))
 
 

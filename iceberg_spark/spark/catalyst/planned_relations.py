@@ -63,9 +63,9 @@ def planned_relation(
     plan = maker.relation(
         java,
         types[0],
-        _texts(session, option_texts),
+        java_texts(session, option_texts),
         types[1],
-        _texts(session, files.cells),
+        java_texts(session, files.cells),
         files.read_bytes,
         _statuses(session, listed),
     )
@@ -77,11 +77,3 @@ def _statuses(session: SparkSession, listed: DataFrame | None) -> Any:
         return java_static(session, "scala.collection.immutable.Nil$", "MODULE$")
     inside: Any = listed
     return inside._jdf.logicalPlan().relation().location().allFiles()
-
-
-def _texts(session: SparkSession, texts: Sequence[str]) -> Any:
-    """Return texts as a Java array."""
-    java = java_texts(session, texts)
-    if java is None:
-        raise ValueError("no character is free to part the paths of files")
-    return java

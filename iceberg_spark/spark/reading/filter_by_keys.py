@@ -70,8 +70,7 @@ class _Filters:
         for choice in choices:
             join, keys = choice.join, choice.keys
             values = self._by_spark(choice) if keys is None else self._values(join, keys)
-            if values is not None:
-                yield KeyFilter(table.number, join.column_index, values)
+            yield KeyFilter(table.number, join.column_index, values)
 
     def _values(self, join: Join, keys: RowKeys) -> Any:
         """Return the values to compare with: a list of a few keys, or a Bloom filter of more."""
@@ -79,7 +78,7 @@ class _Filters:
         key_values = keys.values.to_pylist() if numbers is None else numbers
         kind = to_spark(Schema(keys.field)).fields[0].dataType
         values = java_values(session, kind, key_values)
-        if values is None or len(keys) <= KEYS.listed:
+        if len(keys) <= KEYS.listed:
             return values
         size = _bloom_size(len(keys), f"{len(keys):,} values", join)
         return bloom_filter(session, kind, values, size)

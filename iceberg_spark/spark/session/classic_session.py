@@ -7,6 +7,7 @@ DataFrames, `catalyst/classic_frame` use these private names.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, reduce
@@ -18,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.errors import InvalidInputError
 
 _SEPARATORS = tuple(map(chr, (*range(9), *range(14, 32))))
-"""Control characters; a pattern of such a character means the character."""
+"""Control characters, which settings hardly ever have."""
 
 
 def is_connect(session: SparkSession) -> bool:
@@ -91,7 +92,7 @@ def all_settings(session: SparkSession) -> dict[str, str]:
     """
     conf: Any = getattr(session.conf, "_jconf", None)
     settings = None if conf is None else conf.getAll()
-    separator = None if settings is None else _free_separator([str(settings.toString())])
+    separator = None if settings is None else _free_separator(str(settings.toString()))
     if settings is None or separator is None:
         return {str(key): str(value) for key, value in dict(session.conf.getAll).items()}
     names, values = (
@@ -161,18 +162,22 @@ def java_list(session: SparkSession, values: Iterable[Any]) -> Any:
 
 
 def java_texts(session: SparkSession, texts: Sequence[str]) -> Any:
-    """Return texts as a Java array; None over Connect, and if all separators are in the texts.
+    """Return texts as a Java array; None over Connect.
 
     PySpark passes a list element by element, a round trip each: 20,000 take seconds. So the texts
-    are joined with a separator that none of them contains, and Java splits them.
+    travel as one JSON array.
     """
-    if is_connect(session) or not texts:
+    if is_connect(session):
         return None
-    separator = _free_separator(texts)
-    if separator is None:
-        return None
-    compiled = java_static(session, "java.util.regex.Pattern", "compile")(separator)
-    return compiled.split(separator.join(texts), -1)
+    reader, kind = _json_reader(java_packages(session))
+    return reader.readValue(json.dumps(list(texts)), kind)
+
+
+@lru_cache(maxsize=8)
+def _json_reader(packages: Any) -> tuple[Any, Any]:
+    """Return a reader of JSON, and the type of an array of texts."""
+    reader = packages.com.fasterxml.jackson.databind.ObjectMapper()
+    return reader, packages.java.lang.Class.forName("[Ljava.lang.String;")
 
 
 @contextmanager
@@ -193,10 +198,9 @@ def active_session_kept() -> Iterator[None]:
             kind.setActiveSession(before._jsparkSession)
 
 
-def _free_separator(texts: Sequence[str]) -> str | None:
-    """Return a separator that none of the texts contains, None if there is none."""
-    free = (separator for separator in _SEPARATORS if not any(separator in text for text in texts))
-    return next(free, None)
+def _free_separator(text: str) -> str | None:
+    """Return a separator that a text does not contain, None if there is none."""
+    return next((separator for separator in _SEPARATORS if separator not in text), None)
 
 
 def _context(session: SparkSession) -> Any:
