@@ -367,7 +367,9 @@ class Maintenance:
         loaded = self._newest()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
             plans = plan_position_groups(loaded.metadata, loaded.io, request)
-            return carry_out_each(self._catalog, loaded, plans, branch, spark, self._moved)
+            return rewrite_deletes_of_plans(
+                self._catalog, loaded, plans, branch, spark, self._moved
+            )
 
     def rewrite_position_deletes(
         self,
@@ -539,7 +541,7 @@ class Maintenance:
 _log = logging.getLogger(__name__)
 
 
-def carry_out_each(
+def rewrite_deletes_of_plans(
     catalog: Catalog,
     loaded: LoadedTable,
     plans: Sequence[DeletePlan],

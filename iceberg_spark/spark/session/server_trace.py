@@ -24,6 +24,9 @@ def without_server_trace(error: E) -> E:
     if not getattr(inside, _SHOWN, False):
         return error
     session = active_session()
-    if session is None or str(session.conf.get(_SETTING, "false")).lower() != "true":
-        setattr(inside, _SHOWN, False)
+    try:
+        setting = "false" if session is None else session.conf.get(_SETTING, "false")
+    except PySparkException:  # the server has closed the session since
+        return error
+    setattr(inside, _SHOWN, str(setting).lower() == "true")
     return error

@@ -289,7 +289,7 @@ def read_describe(cursor: Cursor) -> Listing | None:
         raise with_condition(error, UNSUPPORTED_COMMAND)
     if cursor.sees("PARTITION", "("):
         error = UnsupportedError(
-            "DESCRIBE TABLE ... PARTITION: say SHOW PARTITIONS, or SELECT from the table's "
+            "DESCRIBE TABLE ... PARTITION: use SHOW PARTITIONS, or SELECT from the table's "
             "'partitions' for an Iceberg table"
         )
         raise with_condition(error, UNSUPPORTED_COMMAND)

@@ -26,8 +26,8 @@ _UNSUPPORTED = (
     "DECLARE",
 )
 _VARIABLE_WORDS = ("VARIABLE", "VAR")
-_OF_NO_VARIABLE = ("EXIT", "CONTINUE", "OR")
-_OF_NO_NAME = ("CONDITION", "CURSOR")
+_HANDLER_WORDS = ("EXIT", "CONTINUE", "OR")
+_OTHER_DECLARATIONS = ("CONDITION", "CURSOR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +168,13 @@ def _branch(cursor: Cursor) -> tuple[str, Body]:
 def _declaration(cursor: Cursor) -> Declaration | None:
     """Read DECLARE with names of variables; None for handlers, conditions and cursors."""
     probe = cursor.fresh()
-    if not probe.takes("DECLARE") or any(probe.sees(word) for word in _OF_NO_VARIABLE):
+    if not probe.takes("DECLARE") or any(probe.sees(word) for word in _HANDLER_WORDS):
         return None
     probe.takes_one_of(*_VARIABLE_WORDS)
     start, names = probe.position, [probe.identifier()]
     while probe.takes(","):
         names.append(probe.identifier())
-    if any(probe.sees(word) for word in _OF_NO_NAME):
+    if any(probe.sees(word) for word in _OTHER_DECLARATIONS):
         return None
     cursor.until((";",))
     return Declaration(tuple(names), f"DECLARE VARIABLE {cursor.text[start : cursor.end]}")
