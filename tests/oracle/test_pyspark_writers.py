@@ -140,13 +140,13 @@ def test_a_writer_defines_and_fills_the_table_of_java(java: SparkSession, enable
 def test_a_writer_refuses_what_java_refuses(java: SparkSession, enabled: ByTurns) -> None:
     for session, catalog in ((java, "j"), (enabled.classic, "w")):
         saved(session, f"{catalog}.writers.b", "overwrite")
-    before = tables(java, "j")
+    before = tables(java, "j"), tables(enabled.classic, "w")
     for turn, (table, does) in enumerate(REFUSED):
         with pytest.raises(Exception):  # noqa: B017, PT011 - Java's are of many kinds
             by_catalog(does, table, "j", java)
         with pytest.raises(Exception):  # noqa: B017, PT011
             enabled.run(turn, partial(by_catalog, does, table, "w"))
-        assert tables(enabled.classic, "w") == tables(java, "j") == before, (turn, table)
+        assert (tables(java, "j"), tables(enabled.classic, "w")) == before, (turn, table)
 
 
 DELETED = "SELECT content, partition.p, record_count FROM {}.files ORDER BY content, p"
