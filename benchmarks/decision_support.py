@@ -189,11 +189,13 @@ def measure_queries(
     """Measure queries each by turns; all answers must be Java's. The total is of the minima.
 
     Each contender is a process with a JVM of its own, and another one for each quarter of the
-    rounds. Plain Parquet takes part where no other table stands in.
+    rounds, or for each round of fewer than four. Plain Parquet takes part where no other table
+    stands in.
     """
     ways = [way for way in suite.ways if not (instead and way == PLAIN)]
     taken: dict[str, dict[str, tuple[float, ...]]] = {}
-    for _ in range(_PROCESSES):
+    processes_each = min(_PROCESSES, rounds)
+    for _ in range(processes_each):
         with ExitStack() as started:
             processes = {
                 way: started.enter_context(
@@ -203,7 +205,9 @@ def measure_queries(
             }
             for number, text in queries.items():
                 name = f"{what} query {number}"
-                for way, one in _query(name, text, processes, ceil(rounds / _PROCESSES)).items():
+                for way, one in _query(
+                    name, text, processes, ceil(rounds / processes_each)
+                ).items():
                     seconds = taken.setdefault(name, {})
                     seconds[way] = seconds.get(way, ()) + one.seconds
     works = {name: {way: Measured(one[way]) for way in ways} for name, one in taken.items()}
