@@ -32,7 +32,7 @@ from tenacity import (
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable, TableChange
 from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.table_part import TablePart, check_same_table
+from iceberg_spark.commits.table_part import TablePart, check_same_table, update_time
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
@@ -302,8 +302,8 @@ def stage(base: TableMetadata, io: FileIO, actions: Iterable[Action]) -> TableMe
     """
     metadata = base
     for action in actions:
-        now_ms = max(int(time.time() * 1000), metadata.last_updated_ms)
-        metadata = apply(metadata, action.prepare(metadata, io).updates, now_ms=now_ms)
+        updates = action.prepare(metadata, io).updates
+        metadata = apply(metadata, updates, now_ms=update_time(metadata))
     return metadata
 
 

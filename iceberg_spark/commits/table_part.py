@@ -68,16 +68,15 @@ class TablePart:
 
     def _fold(self) -> None:
         base = self.base.metadata if self.base else None
-        now_ms = max(int(time.time() * 1000), base.last_updated_ms if base else 0)
         updates = self.creation if base is None else ()
-        metadata = apply(base, updates, now_ms=now_ms) if base is None else base
+        metadata = apply(base, updates, now_ms=update_time(base)) if base is None else base
         start = metadata
         requirements: list[TableRequirement] = []
         for action in self.actions:
             if base is not None:
                 action.validate(with_staged_refs(base, metadata), self.io)
             prepared = action.prepare(metadata, self.io)
-            metadata = apply(metadata, prepared.updates, now_ms=now_ms)
+            metadata = apply(metadata, prepared.updates, now_ms=update_time(metadata))
             updates = (*updates, *prepared.updates)
             requirements += prepared.requirements
         self.requirements = tuple(requirements)
@@ -107,6 +106,15 @@ class TablePart:
         return all(uuid == table.metadata.table_uuid for uuid in uuids) and all(
             snapshot_id in there for snapshot_id in ids
         )
+
+
+def update_time(metadata: TableMetadata | None) -> int:
+    """Return the time of an update in ms since the epoch: now, but not before the last update.
+
+    Call it when the update is ready: to prepare a snapshot of many files can take minutes, and the
+    time of a table's last update must not be that much before its last snapshot.
+    """
+    return max(int(time.time() * 1000), metadata.last_updated_ms if metadata else 0)
 
 
 # The committed snapshot at which each branch of an unfinished commit begins.

@@ -85,6 +85,19 @@ def others_append(table: LoadedTable, name: str) -> Callable[[], object]:
     return lambda: run(reloaded(table), AppendFiles([file(table, name)], merge=False))
 
 
+def test_preparing_a_snapshot_may_take_minutes(monkeypatch: pytest.MonkeyPatch):
+    class Slow(AppendFiles):
+        def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+            monkeypatch.setattr("time.time", lambda: base.last_updated_ms / 1000 + 600)
+            return super().prepare(base, io)
+
+    table = make_table()
+    run(table, Slow([file(table, "a")]))
+    committed = reloaded(table).metadata
+    assert committed.last_updated_ms >= table.metadata.last_updated_ms + 600_000
+    assert committed.snapshot_log[-1].timestamp_ms <= committed.last_updated_ms
+
+
 def test_a_retried_fast_append_writes_one_new_manifest_list_and_no_manifest():
     table = make_table()
     catalog = Meddling(before=once(others_append(table, "other")))
