@@ -7,11 +7,13 @@ id, its sequence numbers and its first row id.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +30,7 @@ from iceberg_spark.commits.new_manifests import (
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
 from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.spill_folder import SpillFolder
 from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.scan.entry_tables import read_ahead
 from iceberg_spark.scan.limits import PLANNING
@@ -40,6 +43,8 @@ from iceberg_spark.spec.snapshot import Operation
 Table: TypeAlias = Any  # pyarrow ships no types
 
 _SAMPLED_ENTRIES = 2_000
+_LEAST_ROWS = 256
+"""Rows of a batch on disk: smaller ones take longer than what they save."""
 _UNCACHED = BoundedCache(0)  # each manifest is read once, with all columns
 
 
@@ -62,7 +67,7 @@ class RewriteManifests:
 
     `spec_id` defaults to the table's default spec, `sort_by` to all fields of the spec. A retry
     reuses its manifests if only new manifests were added; otherwise it starts again. Memory holds
-    the entries of the manifests of one content, 1 to 2 KB for a file with statistics.
+    the partitions of all files, and their other columns up to a bound: more go to the local disk.
     """
 
     def __init__(
@@ -142,25 +147,31 @@ class RewriteManifests:
         if not chosen or (count == 1 and len(chosen) == 1):
             rewritten = Rewritten()
         else:
-            entries = _sorted(_live_entries(io, base, chosen), keys)
+            entries = _SortedEntries.of(_live_entries(io, base, chosen), keys, count)
             needed = -(-self._estimated_bytes(base, entries, chosen[0]) // target)
-            parts = _parts(entries, min(count, needed))
+            parts = _parts(entries.row_count, min(count, needed))
             with ThreadPoolExecutor(PLANNING.manifest_readers, "manifests") as pool:
-                after = list(pool.map(lambda part: self._write(base, io, part, chosen[0]), parts))
+                after = list(
+                    pool.map(
+                        lambda part: self._write(base, io, entries.rows(*part), chosen[0]), parts
+                    )
+                )
             rewritten = Rewritten(tuple(chosen), tuple(after))
             _check_counts(rewritten)
         self._done[content] = rewritten
         return rewritten
 
-    def _estimated_bytes(self, base: TableMetadata, entries: Table, like: ManifestFile) -> int:
+    def _estimated_bytes(
+        self, base: TableMetadata, entries: _SortedEntries, like: ManifestFile
+    ) -> int:
         """Estimate the size of one manifest with all entries from the sizes of the first entries.
 
         The total size of small manifests is larger: each has a header with the schema.
         """
-        sample = entries.slice(0, _SAMPLED_ENTRIES)
+        sample = entries.rows(0, min(_SAMPLED_ENTRIES, entries.row_count))
         spec_id, content = like.partition_spec_id, like.content
         size = entries_bytes(self._producer, base, sample, spec_id, content)
-        share: float = entries.num_rows / max(sample.num_rows, 1)
+        share: float = entries.row_count / max(sample.num_rows, 1)
         return math.ceil(size * share)
 
     def _write(
@@ -190,48 +201,162 @@ def _keys(base: TableMetadata, spec_id: int, sort_by: Sequence[str]) -> tuple[in
     return tuple(names.index(name) for name in sort_by or names)
 
 
-def _live_entries(io: FileIO, base: TableMetadata, manifests: Sequence[ManifestFile]) -> Table:
+def _live_entries(
+    io: FileIO, base: TableMetadata, manifests: Sequence[ManifestFile]
+) -> Iterator[Table]:
+    """Yield the live entries of each manifest."""
     kind = tuple_type(base, manifests[0].partition_spec_id)
 
     def live(manifest: ManifestFile) -> Table:
         entries = read_manifest(io, manifest, kind, cache=_UNCACHED)
         is_live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
-        return entries.filter(is_live)
+        remaining = entries.filter(is_live)
+        return with_status(remaining, [int(ManifestEntryStatus.EXISTING)] * remaining.num_rows)
 
-    every = pa.concat_tables(read_ahead(live, manifests))
-    return with_status(every, [int(ManifestEntryStatus.EXISTING)] * every.num_rows)
+    yield from read_ahead(live, manifests)
 
 
-def _sorted(entries: Table, keys: Sequence[int]) -> Table:
-    """Sort entries by partition fields, nulls first, as Spark does; equal ones keep their order."""
-    if not keys or not entries.num_rows:
-        return entries
+@dataclass(frozen=True, slots=True)
+class _SortedEntries:
+    """Entries in the order of partition fields, nulls first, as Spark sorts them; a stable sort.
+
+    It is an external merge sort: `runs` are sorted each, `order` has the row numbers of all runs,
+    counted from the first run on, in the order of the result. `starts` are the runs' first numbers.
+    """
+
+    runs: _Runs
+    starts: Any
+    order: Any
+
+    @classmethod
+    def of(cls, tables: Iterable[Table], keys: Sequence[int], parts: int) -> _SortedEntries:
+        """Sort entries by children of their partition tuple, to be read in about so many parts."""
+        runs = _Runs(parts)
+        key_tables: list[Table] = []
+        for table in _joined(tables):
+            values = _sort_keys(table, keys)
+            if keys:
+                order = _order(values)
+                table, values = table.take(order), values.take(order)  # noqa: PLW2901
+            runs.add(table)
+            key_tables.append(values)
+        counts = [values.num_rows for values in key_tables]
+        every = pa.concat_tables(key_tables)
+        order = _order(every).to_numpy() if keys else np.arange(every.num_rows)
+        return cls(runs, np.cumsum([0, *counts]), order)
+
+    @property
+    def row_count(self) -> int:
+        """The number of entries."""
+        return len(self.order)
+
+    def rows(self, start: int, end: int) -> Table:
+        """Return the entries from a position of the result to another one."""
+        # The runs [a d] and [b c e] have the order 0 2 3 1 4. Positions 1 to 4 are the numbers
+        # 2 3 1, which are row 1 of the first run and rows 0 and 1 of the second one. Together that
+        # is [d b c], of which the result takes 1 2 0.
+        numbers = self.order[start:end]
+        sorted_numbers = np.sort(numbers)
+        bounds = np.searchsorted(sorted_numbers, self.starts)
+        pieces = [
+            self.runs.rows(
+                run,
+                int(sorted_numbers[first] - self.starts[run]),
+                int(sorted_numbers[last - 1] - self.starts[run]) + 1,
+            )
+            for run, (first, last) in enumerate(pairwise(bounds.tolist()))
+            if last > first
+        ]
+        places = np.searchsorted(sorted_numbers, numbers)
+        return pa.concat_tables(pieces).take(pa.array(places))
+
+
+class _Runs:
+    """Sorted tables of entries: in memory up to a bound, on the local disk above it.
+
+    Each of `parts` readers needs a few rows of each run, so that a run is stored in batches of
+    about as many rows.
+    """
+
+    def __init__(self, parts: int) -> None:
+        self._parts = parts
+        self._held: list[Table] = []
+        self._bytes = 0
+        self._files: list[tuple[str, int]] = []
+        self._folder: SpillFolder | None = None
+
+    def add(self, run: Table) -> None:
+        """Add the next run."""
+        self._held.append(run)
+        self._bytes += run.nbytes
+        if self._bytes > PLANNING.sorted_entry_bytes:
+            self._to_disk()
+
+    def rows(self, run: int, start: int, end: int) -> Table:
+        """Return the rows of a run from one number to another."""
+        if run >= len(self._files):
+            return self._held[run - len(self._files)].slice(start, end - start)
+        path, batch_rows = self._files[run]
+        first, last = start // batch_rows, (end - 1) // batch_rows
+        with pa.OSFile(path, "rb") as file:
+            reader = pa.ipc.open_file(file)
+            batches = [reader.get_batch(number) for number in range(first, last + 1)]
+        return pa.Table.from_batches(batches).slice(start - first * batch_rows, end - start)
+
+    def _to_disk(self) -> None:
+        folder = self._folder = self._folder or SpillFolder("iceberg-manifests-")
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        for run in self._held:
+            path, batch_rows = folder.next(".arrow"), max(_LEAST_ROWS, run.num_rows // self._parts)
+            with (
+                pa.OSFile(path, "wb") as file,
+                pa.ipc.new_file(file, run.schema, options=options) as writer,
+            ):
+                writer.write_table(run.combine_chunks(), max_chunksize=batch_rows)
+            self._files.append((path, batch_rows))
+        self._held, self._bytes = [], 0
+
+
+def _joined(tables: Iterable[Table]) -> Iterator[Table]:
+    """Yield the rows of small neighbouring tables together."""
+    pending: list[Table] = []
+    size = 0
+    for table in tables:
+        if pending and size + table.nbytes > PLANNING.sorted_entry_bytes // 2:
+            yield pa.concat_tables(pending)
+            pending, size = [], 0
+        pending.append(table)
+        size += table.nbytes
+    if pending:
+        yield pa.concat_tables(pending)
+
+
+def _sort_keys(entries: Table, keys: Sequence[int]) -> Table:
+    """Return the columns to sort entries by: nulls come first."""
     children = struct_children(concat(entries.column("partition")))
     columns: list[Any] = []
     for key in keys:
         columns += [pc.is_valid(children[key]), _sortable(children[key])]
-    names = [str(index) for index in range(len(columns))]
-    order = pc.sort_indices(
-        pa.table(columns, names), sort_keys=[(name, "ascending") for name in names]
-    )
-    columns, schema = [], entries.schema
-    while entries.num_columns:  # one by one: both tables whole would take twice the memory
-        columns.append(entries.column(0).take(order))
-        entries = entries.remove_column(0)
-    return pa.Table.from_arrays(columns, schema=schema)
+    if not columns:
+        columns = [pa.nulls(entries.num_rows)]
+    return pa.table(columns, [str(index) for index in range(len(columns))])
+
+
+def _order(values: Table) -> Any:
+    """Return the row numbers of a table in the order of its columns; equal rows keep theirs."""
+    return pc.sort_indices(values, sort_keys=[(name, "ascending") for name in values.column_names])
 
 
 def _sortable(values: Any) -> Any:
     return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
 
 
-def _parts(entries: Table, count: int) -> Iterator[Table]:
-    """Yield runs of entries whose lengths differ by at most one."""
-    rows = entries.num_rows
+def _parts(rows: int, count: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of runs of rows whose lengths differ by at most one."""
     for index in range(count):
         start, end = rows * index // count, rows * (index + 1) // count
         if end > start:
-            yield entries.slice(start, end - start)
+            yield start, end
 
 
 def _check_counts(done: Rewritten) -> None:

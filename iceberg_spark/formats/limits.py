@@ -101,7 +101,7 @@ class WriteLimits:
     """Bytes of a file's geometries, points aside, that are looked through for its bounds."""
     avro_block_bytes: int = 64_000
     """Bytes of an Avro block, as Java's writer has them."""
-    avro_rows: int = 16_384
+    avro_rows: int = 4_096
     """Rows that become Avro records at once."""
 
 

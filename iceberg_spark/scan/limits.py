@@ -31,6 +31,9 @@ class PlanningLimits:
     kept_plan_bytes: int = 128 * 1024 * 1024
     """Bytes of Arrow memory of all cached plans, including columns shared with the cache of
     manifests."""
+    sorted_entry_bytes: int = 64 * 1024 * 1024
+    """Bytes of entries of manifests to rewrite that are held in memory; more go to the local
+    disk."""
     sampled_manifest_bytes: int = 4 * 1024 * 1024
     """Bytes of the longest manifest from which column sizes are estimated."""
     least_adaptive_split: int = 16 * 1024 * 1024

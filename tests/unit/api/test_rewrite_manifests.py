@@ -1,5 +1,6 @@
 """Manifests written anew: fewer, sorted, and each file as it was (Java: RewriteManifests)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from iceberg_spark.commits import rewrite_manifests
 from iceberg_spark.commits.new_manifests import read_entries
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from tests.unit.api.tables import ids, make, rows
@@ -63,6 +65,17 @@ def many(partition_by: list[str], version: int = 2, **properties: str) -> Table:
     return table
 
 
+@pytest.fixture(params=["in memory", "on disk"])
+def where_entries_are(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Manifests are sorted in memory, or in runs on the disk with few rows in a batch."""
+    if request.param == "on disk":
+        limits = replace(PLANNING, sorted_entry_bytes=1)
+        monkeypatch.setattr(rewrite_manifests, "PLANNING", limits)
+        monkeypatch.setattr(rewrite_manifests, "_LEAST_ROWS", 2)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("where_entries_are")
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("partition_by", [[], ["k"], ["bucket(4, id)", "k"]])
 def test_files_are_as_they_were_in_fewer_manifests(version: int, partition_by: list[str]) -> None:
@@ -89,6 +102,7 @@ def test_a_table_with_one_manifest_is_left_as_it_is() -> None:
     assert make().maintenance.rewrite_manifests().added_manifests_count == 0
 
 
+@pytest.mark.usefixtures("where_entries_are")
 def test_manifests_are_sorted_by_partition_and_cut_at_the_target_size() -> None:
     table = make(schema="id bigint, k string, v int", partition_by=["k", "v"], **UNMERGED)
     for number in range(12):
@@ -109,6 +123,21 @@ def test_manifests_are_sorted_by_partition_and_cut_at_the_target_size() -> None:
     by_number = [one.partitions[1] for one in manifests(table)]  # type: ignore[index]
     ends = [(one.lower_bound, one.upper_bound) for one in by_number]
     assert ends == sorted(ends) and len(set(ends)) == len(ends)
+
+
+def test_entries_above_a_bound_wait_on_the_local_disk(where_entries_are: str) -> None:
+    table = many(["k"])
+    read = [read_entries(table.io, table.metadata, manifest) for manifest in manifests(table)]
+    entries_of_files = rewrite_manifests._SortedEntries.of(read, (0,), 3)
+    runs = entries_of_files.runs
+    assert bool(runs._held) == (where_entries_are == "in memory")
+    assert len(runs._files) == (0 if where_entries_are == "in memory" else len(read))
+    rows_of_all = entries_of_files.rows(0, entries_of_files.row_count).to_pylist()
+    every = pa.concat_tables(read).to_pylist()
+    key = [row["partition"]["1000"] or "" for row in every]
+    assert rows_of_all == [every[index] for index in sorted(range(len(key)), key=key.__getitem__)]
+    for start in range(len(every) - 2):
+        assert entries_of_files.rows(start, start + 3).to_pylist() == rows_of_all[start : start + 3]
 
 
 def test_small_manifests_become_as_few_as_their_entries_fill() -> None:
