@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,7 +22,7 @@ from iceberg_spark.errors import InvalidInputError, no_pyspark
 from iceberg_spark.lazy import LazyModule
 
 _row_file = LazyModule("iceberg_spark.cli.row_file")
-_spark_sql = LazyModule("iceberg_spark.cli.spark_sql")
+_pyspark_sql = LazyModule("pyspark.sql")
 
 app = typer.Typer()
 
@@ -102,7 +102,7 @@ def sql(
 ) -> None:
     """Run a SQL statement with Spark, which starts in this process. Needs PySpark and Java."""
     try:
-        rows = _spark_sql.run(statement, limit + 1)
+        rows = _run_sql(statement, limit + 1)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "pyspark":
             raise
@@ -110,6 +110,18 @@ def sql(
     print_batches(rows.column_names, rows.slice(0, limit).to_batches(), output)
     if rows.num_rows > limit:
         print_note(f"Only the first {limit:,} rows are shown: --limit shows more")
+
+
+def _run_sql(statement: str, most_rows: int) -> Any:  # importing pyarrow for a type takes long
+    """Run a statement in a Spark session of this process; return its first rows as Arrow."""
+    builder = _pyspark_sql.SparkSession.builder.appName("iceberg-spark")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    session = builder.config(map=settings).getOrCreate()
+    return ice.sql(session, statement).limit(most_rows).toArrow()
 
 
 def _scan(

@@ -11,15 +11,16 @@ from collections.abc import Sequence
 
 import typer
 
+import iceberg_spark as ice
 from iceberg_spark.cli import (
     catalog_commands,
-    installation_commands,
     maintenance_commands,
-    property_commands,
     reference_commands,
     row_commands,
     table_commands,
 )
+from iceberg_spark.cli.arguments import OutputOption
+from iceberg_spark.cli.output import OutputFormat, print_result, print_rows
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.spec.printable import printable
 
@@ -31,11 +32,10 @@ app = typer.Typer(
 )
 for part in (
     catalog_commands, table_commands, row_commands, maintenance_commands, reference_commands,
-    installation_commands,
 ):  # fmt: skip
     app.registered_commands += part.app.registered_commands
 for group in (
-    property_commands.app, reference_commands.branch, reference_commands.tag,
+    table_commands.properties, reference_commands.branch, reference_commands.tag,
     maintenance_commands.maintenance,
 ):  # fmt: skip
     app.add_typer(group)
@@ -61,6 +61,24 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"Error: {_message(error)}\n")
         return 1
     return 0
+
+
+@app.command()
+def doctor(output: OutputOption = OutputFormat.TEXT) -> None:
+    """Check Python, Java, PySpark, extras and catalogs. The exit status is 1 if one is wrong."""
+    report = ice.doctor()
+    if output is OutputFormat.JSON:
+        rows = [(item.what, str(item.state), item.found, item.to_do) for item in report.findings]
+        print_rows(["check", "state", "result", "advice"], rows, output)
+    else:
+        print_result(repr(report), {}, output)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+@app.command()
+def version(output: OutputOption = OutputFormat.TEXT) -> None:
+    """Print the version of this package."""
+    print_result(ice.__version__, {"version": ice.__version__}, output)
 
 
 def _message(error: Exception) -> str:

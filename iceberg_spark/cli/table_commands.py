@@ -1,4 +1,4 @@
-"""Commands that show what a table's metadata says."""
+"""Commands that show a table's metadata and change its properties."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from typing import Annotated, Any
 import typer
 
 import iceberg_spark as ice
-from iceberg_spark.cli.arguments import OutputOption, RefOption, SnapshotOption, TableArgument
+from iceberg_spark.cli.arguments import (
+    OutputOption,
+    RefOption,
+    SnapshotOption,
+    TableArgument,
+    YesOption,
+    confirm,
+)
+from iceberg_spark.cli.catalog_commands import parse_properties
 from iceberg_spark.cli.output import (
     OutputFormat,
     print_batches,
@@ -180,3 +188,54 @@ def _order_text(order: ice.SortOrder, columns: ice.Schema) -> str:
 
 def _names(source_ids: Sequence[int], columns: ice.Schema) -> str:
     return ", ".join(columns.find_column_name(i) or f"dropped column {i}" for i in source_ids)
+
+
+properties = typer.Typer(name="properties", help="Show and change a table's properties.")
+
+
+@properties.command()
+def get(
+    table: TableArgument,
+    key: Annotated[str | None, typer.Argument(help="One property; all without it.")] = None,
+    output: OutputOption = OutputFormat.TEXT,
+) -> None:
+    """Show properties."""
+    values = ice.load_table(table).properties
+    if key is None:
+        print_record(dict(sorted(values.items())), output)
+        return
+    _check_set(table, values, [key])
+    print_result(values[key], {key: values[key]}, output)
+
+
+@properties.command("set")
+def set_properties(
+    table: TableArgument,
+    properties: Annotated[list[str], typer.Argument(metavar="KEY=VALUE...")],
+    output: OutputOption = OutputFormat.TEXT,
+) -> None:
+    """Set properties in one commit."""
+    updates = parse_properties(properties)
+    ice.load_table(table).update_properties().set(updates).commit()
+    print_result(f"Set {', '.join(updates)} of {table}", {"set": updates}, output)
+
+
+@properties.command()
+def remove(
+    table: TableArgument,
+    keys: Annotated[list[str], typer.Argument(metavar="KEY...")],
+    yes: YesOption = False,
+    output: OutputOption = OutputFormat.TEXT,
+) -> None:
+    """Remove properties in one commit."""
+    loaded = ice.load_table(table)
+    _check_set(table, loaded.properties, keys)
+    confirm(f"Remove {', '.join(keys)} of {table}?", yes)
+    loaded.update_properties().remove(*keys).commit()
+    print_result(f"Removed {', '.join(keys)} of {table}", {"removed": keys}, output)
+
+
+def _check_set(table: str, properties: dict[str, str], keys: list[str]) -> None:
+    for key in keys:
+        if key not in properties:
+            raise InvalidInputError(f"Table {table} has no property '{key}'")

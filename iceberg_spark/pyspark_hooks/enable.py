@@ -3,7 +3,7 @@
 PySpark has no hook for a source that is a frame of other sources, so the properties `read` and
 `readStream` of the session's class, `write` and `writeStream` of its frames' class are replaced.
 They return PySpark's own reader or writer, of a subclass with this library's methods
-(`reader_hook`, `stream_reader_hook`, `writer_hook`, `stream_writer_hook`); PySpark handles all
+(`reader_hook`, `writer_hook`, `stream_writer_hook`); PySpark handles all
 other formats. Methods of the session, its frames and its catalog are replaced by ones that
 check for Iceberg tables (`sql_hook`, `frame_hook`, `catalog_hook`). This file is all of the patch.
 """
@@ -19,10 +19,9 @@ from pyspark.sql import SparkSession
 from iceberg_spark.pyspark_hooks.catalog_changes import hooked_changes
 from iceberg_spark.pyspark_hooks.catalog_hook import hooked_catalog
 from iceberg_spark.pyspark_hooks.frame_hook import hooked_frames
-from iceberg_spark.pyspark_hooks.reader_hook import ReaderHook
+from iceberg_spark.pyspark_hooks.reader_hook import ReaderHook, StreamReaderHook
 from iceberg_spark.pyspark_hooks.spark_errors import raising_spark_errors, translated_methods
 from iceberg_spark.pyspark_hooks.sql_hook import hooked_sql, hooked_table
-from iceberg_spark.pyspark_hooks.stream_reader_hook import StreamReaderHook
 from iceberg_spark.pyspark_hooks.stream_writer_hook import StreamWriterHook
 from iceberg_spark.pyspark_hooks.writer_hook import WriterHook
 from iceberg_spark.spark.catalyst.spark_catalog import begin_catalogs, end_catalogs

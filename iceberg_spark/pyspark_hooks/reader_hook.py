@@ -1,4 +1,7 @@
-"""PySpark's `DataFrameReader` of an enabled session: our format is read by the native engine."""
+"""PySpark's `DataFrameReader` and `DataStreamReader` of an enabled session.
+
+The native engine reads the batches of Iceberg tables.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from iceberg_spark.pyspark_hooks.builder_hook import BuilderHook
 from iceberg_spark.read.changes_table import changes_table
 from iceberg_spark.scan.incremental import (
     CHANGE_TIMES,
+    CHANGES,
     bounds_of,
     is_changes,
     refuse_change_times,
@@ -25,12 +29,13 @@ from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.scan.request import scan_context
 from iceberg_spark.scan.scan_report import report_scan
-from iceberg_spark.spark.adapt.builder_state import BuilderState
+from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
 from iceberg_spark.spark.catalyst.classic_queries import called
 from iceberg_spark.spark.reading.metadata_frame import change_frame, metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.option_defaults import session_read_defaults
+from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.session.session_cache import session_cache
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
@@ -40,7 +45,7 @@ from iceberg_spark.spark.sql.table_names import given_parts, name_parts
 from iceberg_spark.spark.sql.table_planner import is_selector, selected
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.quoted_name import quoted
-from iceberg_spark.statements.target import Name, names_table, new_target, refuse_changes
+from iceberg_spark.statements.target import Name, names_table, new_target, refuse_changes, streamed
 
 _OPTION_OF = {
     "branch": "branch",
@@ -168,3 +173,63 @@ def native_frame(
 def _zone(session: SparkSession) -> dict[str, str]:
     zone = session_time_zone(session)
     return {} if zone is None else {"time-zone": zone}
+
+
+class StreamReaderHook(BuilderHook):
+    """Records calls and passes them on, with the catalog's settings for Iceberg tables.
+
+    The data source reads the stream: Spark plans its batches in processes of its own.
+    """
+
+    _session: SparkSession
+
+    def begin(self, session: SparkSession) -> None:
+        """Start recording; called once, when the session creates the reader."""
+        self._builder_state = BuilderState()
+        self._session = session
+
+    def load(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        schema: StructType | str | None = None,
+        **options: Any,
+    ) -> DataFrame:
+        """Return the stream of a table, and leave everything else to PySpark."""
+        if format is not None:
+            self.format(format)
+        if schema is not None:
+            self._own.schema(schema)
+        self.options(**options)
+        table = self._builder_state.location(path)
+        if table is not None and self._builder_state.is_ours(self._session):
+            self._own.format(FORMAT_NAME)
+            for key, value in catalog_to_send(self._session, table).items():
+                self._own.option(key, value)
+        frame: DataFrame = self._own.load(path)
+        return frame
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
+        """Return the stream of a table of an Iceberg catalog; PySpark reads others.
+
+        It also reads a branch (`cat.db.t.branch_x`) and the table's changes (`cat.db.t.changes`).
+        Raises NoSuchTableError, InvalidInputError for a name with parts that no table can have,
+        UnsupportedError for tags and metadata tables.
+        """
+        name = given_parts(self._session, tableName)
+        if not names_table(self._session, name):
+            frame: DataFrame = self._own.table(tableName)
+            return frame
+        source = streamed(self._session, name)
+        source.table()  # Spark reports a missing table as an error of the data source
+        if source.branch is None:
+            return self.load(source.path, FORMAT_NAME)
+        another = self._session.readStream.options(**self._builder_state.with_branch(source.branch))
+        return another.load(source.path, FORMAT_NAME)  # this one may be used for others
+
+    def changes(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
+        """Let Spark read changes of its catalogs (4.2). Raises UnsupportedError for Iceberg's."""
+        instead = f"spark.readStream.format('{FORMAT_NAME}').load('{{}}#{CHANGES}')"
+        refuse_changes(self._session, tableName, instead)
+        frame: DataFrame = self._own.changes(tableName)
+        return frame

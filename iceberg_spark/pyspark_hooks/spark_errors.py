@@ -44,8 +44,8 @@ from iceberg_spark.errors import (
     UnsupportedError,
     ViewAlreadyExistsError,
 )
+from iceberg_spark.spark.session.active_session import active_session
 from iceberg_spark.spark.session.error_conditions import condition_of
-from iceberg_spark.spark.session.server_trace import without_server_trace
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -230,3 +230,27 @@ def _both_classes(kind: type[IcebergError], base: type[PySparkException]) -> typ
         "__reduce__": reduce,
     }  # fmt: skip
     return type(kind.__name__, (kind, base), members)
+
+
+E = TypeVar("E", bound=PySparkException)
+
+_SHOWN = "_display_stacktrace"
+_SETTING = "spark.sql.pyspark.jvmStacktrace.enabled"
+
+
+def without_server_trace(error: E) -> E:
+    """Return an error whose text does not have the frames of the server; `getStackTrace` has them.
+
+    PySpark adds some 80 lines to each message by default. They stay if the session's setting
+    `spark.sql.pyspark.jvmStacktrace.enabled` is true, as on classic sessions.
+    """
+    inside: Any = error
+    if not getattr(inside, _SHOWN, False):
+        return error
+    session = active_session()
+    try:
+        setting = "false" if session is None else session.conf.get(_SETTING, "false")
+    except PySparkException:  # the server has closed the session since
+        return error
+    setattr(inside, _SHOWN, str(setting).lower() == "true")
+    return error

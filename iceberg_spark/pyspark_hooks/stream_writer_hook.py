@@ -1,4 +1,7 @@
-"""PySpark's `DataStreamWriter` of an enabled session: our format is written the native way."""
+"""PySpark's `DataStreamWriter` of an enabled session.
+
+The native engine writes the batches of Iceberg tables. The driver writes a small batch itself.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
 from pyspark.sql.streaming.query import StreamingQuery
 
 from iceberg_spark.catalog.registry import with_settings
@@ -33,7 +38,6 @@ from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.enabled_sessions import enabled_as
 from iceberg_spark.spark.sql.table_names import given_parts
-from iceberg_spark.spark.streams.small_batch_sink import rows_brought, run_through, small_batch
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 from iceberg_spark.spec.txn import STREAM_KEYS, Token
@@ -297,3 +301,52 @@ class BatchSaver:
 
     def _learn(self, frame: DataFrame, written: int) -> None:
         self.last_was_large = written > rows_brought(frame.schema)
+
+
+_BYTES: Mapping[type[t.DataType], int] = {
+    t.BooleanType: 1, t.ByteType: 1, t.ShortType: 2, t.IntegerType: 4, t.LongType: 8,
+    t.FloatType: 4, t.DoubleType: 8, t.DateType: 4, t.TimestampType: 8, t.TimestampNTZType: 8,
+    t.DecimalType: 16, t.StringType: 20, t.BinaryType: 100,
+}  # fmt: skip
+"""What comes to the driver the same as through a task's Arrow batches, and Spark's own estimates
+of a value's size (`DataType.defaultSize`)."""
+
+
+def rows_brought(columns: t.StructType) -> int:
+    """Return how many rows of these columns may be brought to the driver, 0 for none."""
+    sizes = [_bytes(field.dataType) for field in columns.fields]
+    if not sizes or 0 in sizes:
+        return 0
+    return min(SMALL_BATCHES.rows, max(1, SMALL_BATCHES.bytes // sum(sizes)))
+
+
+def small_batch(frame: DataFrame) -> pa.Table | None:
+    """Return a batch's rows; None where they are too many, or hold what Arrow tells otherwise."""
+    most = rows_brought(frame.schema)
+    if most == 0:
+        return None
+    rows = frame.limit(most + 1).toArrow()
+    return rows if rows.num_rows <= most else None
+
+
+def run_through(frame: DataFrame) -> None:
+    """Compute a batch whose rows nobody wants: Spark refuses to go on where state was not."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _bytes(kind: t.DataType) -> int:
+    return _BYTES.get(type(kind), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SmallBatches:
+    """Which batches of a stream the driver writes itself: a job of Spark's costs more than they."""
+
+    rows: int = 100_000
+    """Rows, at most; 1,000 rows cost half of what Spark's writer takes for them, and 100,000 about
+    as much."""
+    bytes: int = 32 * 1024 * 1024
+    """Bytes of rows as Spark estimates them by the types of the columns, at most."""
+
+
+SMALL_BATCHES = SmallBatches()

@@ -106,7 +106,7 @@ def test_every_module_beside_the_package_can_be_imported():
 
 def needs_pyspark(module: str) -> bool:
     # These are loaded where PySpark is there.
-    examined = {"api.register", "checkup.session", "cli.spark_sql"}
+    examined = {"api.register", "checkup.session"}
     room, _, _ = module.removeprefix("iceberg_spark.").partition(".")
     return room in ON_SPARK or module.removeprefix("iceberg_spark.") in examined
 

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.report.definition_changes import schema_versions, spec_versions
 from iceberg_spark.report.file_facts import file_facts
 from iceberg_spark.report.history_facts import commits, growth, snapshot_graph
 from iceberg_spark.report.limits import REPORT
+from iceberg_spark.report.page import schema_versions, spec_versions
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotRef, SnapshotRefType
 from tests.builders import metadata
 

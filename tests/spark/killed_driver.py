@@ -115,8 +115,8 @@ def main(where: str, verb: str, moment: str, who: str) -> None:
     def write_parquet(frame: DataFrame, *rest: Any) -> None:
         WRITE_PARQUET(frame.mapInArrow(die_while_writing, frame.schema), *rest)
 
-    limits = replace(position_deletes.ROW_LEVEL, driver_rows=0)  # so that tasks write them
-    position_deletes.ROW_LEVEL = limits
+    limits = replace(position_deletes.POSITION_DELETES, driver_rows=0)  # so that tasks write them
+    position_deletes.POSITION_DELETES = limits
     compaction.ORDERING = replace(compaction.ORDERING, task_bytes=1)  # so that rows are shuffled
     if moment == "tasks":
         write_by_spark.write_parquet = write_parquet

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.spark.session import long_texts
-from iceberg_spark.spark.session.long_texts import java_json, java_text, settings_text
+from iceberg_spark.spark.session.long_texts import java_text, settings_text
 from tests.spark.keyed_tables import named
 from tests.spark.round_trips import counted_round_trips
 from tests.spark.settings import settings
@@ -50,9 +50,9 @@ def test_a_spark_that_does_not_compile_it_says_the_same(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = spark.range(3)._jdf.queryExecution().analyzed()
-    known = java_text(spark, plan), java_json(spark, plan), settings_text(spark)
+    known = java_text(spark, plan), settings_text(spark)
     monkeypatch.setattr(long_texts, "compiled_object", lambda *_: None)
-    assert (java_text(spark, plan), java_json(spark, plan), settings_text(spark)) == known
+    assert (java_text(spark, plan), settings_text(spark)) == known
 
 
 def test_a_query_that_joins_tables_gets_no_long_answer(enabled: SparkSession) -> None:

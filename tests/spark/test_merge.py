@@ -236,7 +236,7 @@ def test_kinds_that_only_delete_go_with_kinds_that_update(
 def test_deletes_of_large_tables_are_written_by_tasks(
     any_spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, granularity: str
 ) -> None:
-    set_limits(monkeypatch, position_deletes, "ROW_LEVEL", driver_rows=0)
+    set_limits(monkeypatch, position_deletes, "POSITION_DELETES", driver_rows=0)
     given = deletes_as(granularity)
     table = made(tmp_path, any_spark, "merge-on-read", partition_by=["k"], properties=given)
     assert table.delete("pow(id, 1) in (1, 2)").deleted == 2

@@ -10,8 +10,8 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidOptionError
-from iceberg_spark.spark.streams import small_batch_sink
-from iceberg_spark.spark.streams.small_batch_sink import SmallBatches
+from iceberg_spark.pyspark_hooks import stream_writer_hook
+from iceberg_spark.pyspark_hooks.stream_writer_hook import SmallBatches
 from tests.spark.streams import Input, enabled, epochs, forget_last_batch, pairs, run
 
 CHANGES = "id bigint, k string, _op string"
@@ -73,7 +73,7 @@ def test_complete_batches_take_the_place_of_all_rows_once(
 def test_complete_batches_above_the_bound_keep_their_state(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(small_batch_sink, "SMALL_BATCHES", SmallBatches(rows=1))
+    monkeypatch.setattr(stream_writer_hook, "SMALL_BATCHES", SmallBatches(rows=1))
     with enabled(spark, native=True):
         complete_batches(spark, tmp_path)
 
@@ -124,7 +124,7 @@ def test_two_queries_write_one_table_and_its_branch(spark: SparkSession, tmp_pat
 def test_batches_above_the_bound_are_written_by_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(small_batch_sink, "SMALL_BATCHES", SmallBatches(rows=2))
+    monkeypatch.setattr(stream_writer_hook, "SMALL_BATCHES", SmallBatches(rows=2))
     given, table = Input(tmp_path / "in"), str(tmp_path / "t")
     given.add(*((number, "large") for number in range(3)))
     given.add((3, "small"))

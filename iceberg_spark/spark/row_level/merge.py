@@ -38,7 +38,6 @@ from iceberg_spark.spark.row_level.conditions import (
 )
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
-from iceberg_spark.spark.row_level.limits import ROW_LEVEL
 from iceberg_spark.spark.row_level.merge_clauses import Clauses, matched_clauses
 from iceberg_spark.spark.row_level.merge_output import merge_output
 from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
@@ -59,6 +58,11 @@ from iceberg_spark.spark.session.error_conditions import JOIN_NOT_BOOLEAN
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import lineage_names
+
+_BROADCAST_BYTES = 48 * 1024 * 1024
+"""Estimated bytes of the keys of a merge up to which they are sent to every executor."""
+_KEY_BYTES = 24
+"""Bytes that a key of one column takes in Spark's hash table, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +106,7 @@ class MergeExecution:
         names = names_in(self.source.rows.columns, [self.on])
         key_columns = [column(name, self.clauses.names.source) for name in names]
         keys = self.source.rows.select(*key_columns, self.source_row())
-        if (
-            self.source.count * ROW_LEVEL.key_bytes * (1 + len(names)) // 2
-            <= ROW_LEVEL.broadcast_bytes
-        ):
+        if self.source.count * _KEY_BYTES * (1 + len(names)) // 2 <= _BROADCAST_BYTES:
             keys = sf.broadcast(keys)
         return named(keys, self.clauses.names.source)
 

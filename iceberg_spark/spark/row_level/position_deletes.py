@@ -29,7 +29,6 @@ from iceberg_spark.row_level.position_deletes import DeletesWriter, deletes_cont
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
 from iceberg_spark.spark.adapt.task_results import Payload, payload, results
-from iceberg_spark.spark.row_level.limits import ROW_LEVEL
 from iceberg_spark.spark.row_level.target_rows import ACTION, FILE, POS, SOURCE_ROW
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id
@@ -102,7 +101,7 @@ def write_deletes(
     work = _DeletesWork(replace(writer, context=context), unique)
     total = Written()
     try:
-        if sum(task.record_count for task in targets) > ROW_LEVEL.driver_rows:
+        if sum(task.record_count for task in targets) > POSITION_DELETES.driver_rows:
             parts = _written_by_tasks(_packed(rows, numbers), work, named, numbers)
         else:
             parts = _written_here(_gathered(rows, numbers, unique=unique), work, named, numbers)
@@ -144,7 +143,7 @@ def _written_here(
     for path, rows in files:
         number = 0 if work.writer.makes_vectors else numbers[path]
         groups.setdefault(number, []).append((targets[path], rows))
-    with ThreadPoolExecutor(ROW_LEVEL.writers, "iceberg-deletes") as pool:
+    with ThreadPoolExecutor(POSITION_DELETES.writers, "iceberg-deletes") as pool:
         return list(pool.map(work.written, groups.values()))
 
 
@@ -331,7 +330,7 @@ class PackTask:
             path = pc.dictionary_encode(batch.column(0))
             held.append(batch.set_column(0, batch.schema.names[0], path))
             count += batch.num_rows
-            if count >= ROW_LEVEL.held_rows:
+            if count >= POSITION_DELETES.held_rows:
                 yield _packed_positions(held, numbers)
                 held, count = [], 0
         if held:
@@ -413,3 +412,20 @@ def _file_numbers(marks: pa.Table) -> Iterator[tuple[str, PositionSet]]:
             word_indices[start:end].ravel(), words[start:end].ravel()
         )
         yield names[start], positions
+
+
+@dataclass(frozen=True, slots=True)
+class PositionDeleteLimits:
+    """How many rows the driver and a task hold for position deletes."""
+
+    driver_rows: int = 16_000_000
+    """Rows of all files that may have matches, up to which the driver collects the packed
+    positions and writes the deletes. They take a few bytes a row, at most 20. Above it tasks do,
+    which costs a shuffle."""
+    writers: int = 4
+    """Threads of the driver that write deletes."""
+    held_rows: int = 2_000_000
+    """Rows that a task holds, some 20 bytes each, until it packs them."""
+
+
+POSITION_DELETES = PositionDeleteLimits()

@@ -3,8 +3,6 @@ package iceberg_spark;
 import java.util.ArrayList;
 import java.util.List;
 
-import org.apache.spark.sql.catalyst.trees.TreeNode;
-
 /**
  * Texts in pieces that py4j answers with at once.
  *
@@ -17,11 +15,6 @@ public class LongTexts {
     /** Returns what an object says of itself: a text, or a list of its pieces where it is long. */
     public Object text(Object of) {
         return pieces(of.toString());
-    }
-
-    /** Returns what a plan or an expression says of itself as JSON, as above. */
-    public Object json(TreeNode of) {
-        return pieces(of.toJSON());
     }
 
     private static Object pieces(String text) {

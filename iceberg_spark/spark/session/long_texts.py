@@ -1,4 +1,4 @@
-"""Long texts from a classic session's JVM: settings, and plans as JSON.
+"""Long texts from a classic session's JVM, such as all its settings.
 
 An answer of py4j of more than 8 KiB takes 40 ms (`LongTexts.java`), so long texts come in pieces.
 """
@@ -19,12 +19,6 @@ def java_text(session: SparkSession, of: Any) -> str:
     """Return the `toString` of a Java object."""
     java = compiled_object(session, _CLASS, __package__)
     return str(of.toString()) if java is None else _joined(java.text(of))
-
-
-def java_json(session: SparkSession, of: Any) -> str:
-    """Return a plan or an expression as JSON."""
-    java = compiled_object(session, _CLASS, __package__)
-    return str(of.toJSON()) if java is None else _joined(java.json(of))
 
 
 def settings_text(session: SparkSession) -> str | None:

@@ -24,8 +24,7 @@ from iceberg_spark.spark.adapt.jobs import job_results
 from iceberg_spark.spark.catalyst.classic_frame import estimated_bytes, optimized_plan
 from iceberg_spark.spark.writing.align_columns import table_frame
 from iceberg_spark.spark.writing.distribution import Placement, arrange, arrangement, placed
-from iceberg_spark.spark.writing.limits import DESCRIBE, SIZES
-from iceberg_spark.spark.writing.write_settings import shuffle_of, write_settings
+from iceberg_spark.spark.writing.write_settings import SIZES, shuffle_of, write_settings
 from iceberg_spark.spec import properties as names
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.data_file import DataFile
@@ -287,3 +286,25 @@ def _encoded_bytes(rows: pa.Table, context: WriteContext) -> int:
 def _first_rows_are_cheap(frame: DataFrame) -> bool:
     nodes = _NODE.findall(optimized_plan(frame))
     return bool(nodes) and _CHEAP.issuperset(nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeLimits:
+    """Who describes the files that Spark wrote, and how long a failed write is looked after."""
+
+    files_here: int = 16
+    """Files that the driver describes, at most; more are described by tasks."""
+    bytes_here: int = 16 * 1024 * 1024
+    """Bytes of files that the driver reads back: more are read faster by tasks, job and all."""
+    readers: int = 4
+    """Threads of the driver."""
+    task_files: int = 64
+    """Files that a task describes, ..."""
+    most_tasks: int = 200
+    """... if that takes no more tasks than this."""
+    looks_after_failure_s: tuple[float, ...] = (0.0, 0.5, 1.0)
+    """Seconds before each look at the folder of a failed write: tasks that Spark has given up may
+    still be writing."""
+
+
+DESCRIBE = DescribeLimits()

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.session.classic_session import session_key
 from iceberg_spark.spark.writing.distribution import distribution
-from iceberg_spark.spark.writing.limits import SIZES
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.properties import (
     ADVISORY_PARTITION_SIZE_BYTES,
@@ -171,3 +170,22 @@ def _leave(session: SparkSession, key: str, held: _Held) -> None:
             session.conf.unset(name)
         else:
             session.conf.set(name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeLimits:
+    """How sizes of rows and files are estimated."""
+
+    sample_rows: int = 20_000
+    """Rows that are encoded to learn how large one is."""
+    surely_less: int = 2
+    """Times: Spark's estimate of a frame may be too low, but hardly by more than this."""
+    task_file_bytes: int = 128 * 1024 * 1024
+    """Bytes that a task's file should have where nobody says it, as Java's runtime has it."""
+    least_partitions: int = 200
+    """Partitions, Spark's own default. Rows are shuffled by partition value, often by few values:
+    into few tasks several would fall into one while others have none. Adaptive execution puts small
+    tasks together."""
+
+
+SIZES = SizeLimits()

@@ -33,7 +33,7 @@ def test_rows_of_mixed_files_are_packed_one_row_a_file() -> None:
 
 
 def test_a_task_holds_so_many_rows_and_packs_them_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_limits(monkeypatch, position_deletes, "ROW_LEVEL", held_rows=2)
+    set_limits(monkeypatch, position_deletes, "POSITION_DELETES", held_rows=2)
     batches = [rows(("a", 1)), rows(("a", 2)), rows(("a", 3))]
     assert packed(batches, {"a": 0}) == [
         (0, "a", [{"_pos": 1}, {"_pos": 2}]),

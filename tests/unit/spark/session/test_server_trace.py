@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from iceberg_spark.spark.session import server_trace
-from iceberg_spark.spark.session.server_trace import without_server_trace
+from iceberg_spark.pyspark_hooks import spark_errors
+from iceberg_spark.pyspark_hooks.spark_errors import without_server_trace
 
 
 def shown_error() -> Any:
@@ -29,12 +29,12 @@ def session_with(setting: str | Exception) -> Any:
 def test_the_setting_of_the_session_decides(
     monkeypatch: pytest.MonkeyPatch, setting: str, is_shown: bool
 ) -> None:
-    monkeypatch.setattr(server_trace, "active_session", lambda: session_with(setting))
+    monkeypatch.setattr(spark_errors, "active_session", lambda: session_with(setting))
     assert without_server_trace(shown_error())._display_stacktrace is is_shown
 
 
 def test_an_error_is_itself_where_the_session_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = session_with(PySparkException("the session is closed"))
-    monkeypatch.setattr(server_trace, "active_session", lambda: closed)
+    monkeypatch.setattr(spark_errors, "active_session", lambda: closed)
     error = shown_error()
     assert without_server_trace(error) is error
