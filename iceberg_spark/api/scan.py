@@ -27,6 +27,7 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.metrics import count_by_manifest_list
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.planning_tasks import PlanningTasks
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.session.engine import ENGINES, Engine
@@ -99,8 +100,8 @@ class TableScan(ScanRequest):
         """
         return self._planned(self._context())
 
-    def _planned(self, context: ScanContext) -> ScanPlan:
-        planned = plan(self.loaded.metadata, self.io, context)
+    def _planned(self, context: ScanContext, tasks: PlanningTasks | None = None) -> ScanPlan:
+        planned = plan(self.loaded.metadata, self.io, context, tasks=tasks)
         if self.loaded.reporter is not None:
             deferred.report_scan(self.loaded, planned)
         return planned
@@ -170,7 +171,8 @@ class TableScan(ScanRequest):
             >>> t.scan("id < 10").to_df(spark).groupBy("region").count()
         """
         session = on_spark.needed_session(spark)
-        planned = self._planned(self._context(session))
+        tasks = on_spark.SparkPlanningTasks(session)
+        planned = self._planned(self._context(session), tasks)
         split = split_options(self.loaded.metadata.properties)
         frame = on_spark.plan_frame(planned, session, engine=engine or self.engine, split=split)
         return frame if self.limit is None else frame.limit(self.limit)

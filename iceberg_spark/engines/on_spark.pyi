@@ -17,6 +17,7 @@ from iceberg_spark.spark.procedures.unreachable_files import where_it_pays as wh
 from iceberg_spark.spark.reading.metadata_frame import change_frame as change_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame as plan_frame
 from iceberg_spark.spark.reading.plan_frame import reading_lines as reading_lines
+from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks as SparkPlanningTasks
 from iceberg_spark.spark.row_level.apply_changes import CdcRows as CdcRows
 from iceberg_spark.spark.row_level.apply_changes import apply_on_spark as apply_on_spark
 from iceberg_spark.spark.row_level.apply_changes import cdc_rows as cdc_rows

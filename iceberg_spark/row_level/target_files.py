@@ -19,6 +19,7 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.planning_tasks import PlanningTasks
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.manifest_file import ManifestContent
@@ -59,13 +60,14 @@ def target_files(
     *,
     prove: bool = False,
     pruned_by: VariantFilter | None = None,
+    tasks: PlanningTasks | None = None,
 ) -> Target:
     """Plan a change of the rows under a filter (None: all rows).
 
     With `prove`, files are separated if their partition or metrics prove that all their rows match.
     This reads no data file (Java: SparkTable.canDeleteWhere). `pruned_by` leaves out files but
     proves nothing. The plan has all deletes of the files, since a change may rewrite the rows that
-    do not match.
+    do not match. `tasks` may read the manifests (see `planner.plan`), but prove nothing.
 
     Raises:
         ValidationException: a file is listed twice and would not be removed as a whole; the message
@@ -78,7 +80,7 @@ def target_files(
         time_zone=options.time_zone,
     )
     context = scan_context(metadata, request, io)
-    planned = plan(metadata, io, context, whole_files=True, pruned_by=pruned_by)
+    planned = plan(metadata, io, context, whole_files=True, pruned_by=pruned_by, tasks=tasks)
     proved = _proved_paths(metadata, io, context) if prove and len(planned) else None
     if proved is None or not len(proved):
         _refuse_repeated(planned)

@@ -12,6 +12,11 @@ class PlanningLimits:
     manifest_readers: int = 4
     """Threads that read and decode manifests; more would only add memory, since the decoders
     release the GIL."""
+    local_bytes_a_core: int = 128 * 1024 * 1024
+    """Bytes of manifests a core: up to so many, `auto` planning reads them in this process (Java:
+    `BaseDistributedDataScan`)."""
+    task_manifest_bytes: int = 8 * 1024 * 1024
+    """Bytes of manifests that a task reads: as many as a manifest is written to have."""
     entries_at_once: int = 50_000
     """Entries: manifests of one spec are evaluated together up to about this number."""
     uncombined_tables: int = 8

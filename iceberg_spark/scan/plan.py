@@ -20,6 +20,7 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.delete_index import DeleteIndex
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
+from iceberg_spark.scan.planning_tasks import PlanningTasks
 from iceberg_spark.scan.pruning import canonical_tuples
 from iceberg_spark.scan.split import (
     Longs,
@@ -73,7 +74,8 @@ class ScanPlan(Sequence[FileScanTask]):
     `files` (FILES_SCHEMA) has one row per data file, in the order of the manifests.
     `groups` splits and balances the files into the reads of one worker. `metadata` is the version
     that was planned. `added_residuals` are the indices of residuals with conditions that a catalog
-    added to the filter: only readers of tasks apply them.
+    added to the filter: only readers of tasks apply them. `tasks` plan the scan again by another
+    filter.
     """
 
     context: ScanContext
@@ -84,6 +86,7 @@ class ScanPlan(Sequence[FileScanTask]):
     metrics: ScanMetrics
     metadata: TableMetadata | None = field(default=None, repr=False)
     added_residuals: frozenset[int] = frozenset()
+    tasks: PlanningTasks | None = field(default=None, repr=False)
 
     @property
     def is_by_catalog(self) -> bool:

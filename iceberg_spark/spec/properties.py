@@ -82,6 +82,8 @@ SPLIT_SIZE = "read.split.target-size"
 METADATA_SPLIT_SIZE = "read.split.metadata-target-size"
 SPLIT_LOOKBACK = "read.split.planning-lookback"
 SPLIT_OPEN_FILE_COST = "read.split.open-file-cost"
+DATA_PLANNING_MODE = "read.data-planning-mode"
+DELETE_PLANNING_MODE = "read.delete-planning-mode"
 
 DELETE_MODE = "write.delete.mode"
 UPDATE_MODE = "write.update.mode"
@@ -150,6 +152,8 @@ DEFAULTS: Mapping[str, bool | int | str] = {
     METADATA_SPLIT_SIZE: 32 * _MB,
     SPLIT_LOOKBACK: 10,
     SPLIT_OPEN_FILE_COST: 4 * _MB,
+    DATA_PLANNING_MODE: "auto",
+    DELETE_PLANNING_MODE: "auto",
     DELETE_MODE: "copy-on-write",
     UPDATE_MODE: "copy-on-write",
     MERGE_MODE: "copy-on-write",
@@ -173,6 +177,7 @@ _ROW_LEVEL = ("copy-on-write", "merge-on-read")
 _ISOLATION = ("serializable", "snapshot")
 _DISTRIBUTION = ("none", "hash", "range")
 _FORMATS = ("parquet", "avro", "orc")
+_PLANNING = ("auto", "local", "distributed")
 POSITIVE = frozenset(
     {
         AUTO_COMPACT_MIN_FILES,
@@ -200,6 +205,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     UPDATE_ISOLATION_LEVEL: _ISOLATION,
     MERGE_ISOLATION_LEVEL: _ISOLATION,
     DELETE_GRANULARITY: ("file", "partition"),
+    DATA_PLANNING_MODE: _PLANNING,
+    DELETE_PLANNING_MODE: _PLANNING,
     CDC_MISSING_LEDGER: ("error", "forget"),
 }
 

@@ -38,7 +38,6 @@ def _default_of(option: str, effect: str) -> RuntimeName:
 _NO_VECTORS = "Rows are always read as columns."
 _OWN_CACHE = "This library has its own cache of deletes, without settings."
 _NO_LOCALITY = "Spark places the tasks of the native engine; workers have no preferred host."
-_NO_PLANNING_JOB = "The driver plans scans, unless the catalog does."
 _NO_ASYNC = "A micro-batch is planned when Spark asks for it."
 _NO_STRATEGY = "The ORC library has no choice of strategies."
 
@@ -61,6 +60,11 @@ SESSION_SETTINGS = (
         option=SNAPSHOT_PROPERTY,
     ),
     RuntimeName(READ_SPLIT_SIZE, "Default of the read option `split-size`."),
+    RuntimeName(
+        "spark.sql.iceberg.data-planning-mode",
+        "Who reads data manifests: `auto`, `local` or `distributed` ([how](tuning.md#planning)).",
+    ),
+    RuntimeName("spark.sql.iceberg.delete-planning-mode", "Who reads delete manifests, likewise."),
     RuntimeName("spark.wap.branch", "The branch of tables with `write.wap.enabled`."),
     RuntimeName("spark.wap.id", "The id of staged snapshots, for tables with `write.wap.enabled`."),
     _accepted(
@@ -69,8 +73,6 @@ SESSION_SETTINGS = (
     ),
     _accepted("spark.sql.iceberg.compression-strategy", _NO_STRATEGY),
     _accepted("spark.sql.iceberg.vectorization.enabled", _NO_VECTORS),
-    _accepted("spark.sql.iceberg.data-planning-mode", _NO_PLANNING_JOB),
-    _accepted("spark.sql.iceberg.delete-planning-mode", _NO_PLANNING_JOB),
     _accepted("spark.sql.iceberg.locality.enabled", _NO_LOCALITY),
     _accepted("spark.sql.iceberg.executor-cache.enabled", _OWN_CACHE),
     _accepted("spark.sql.iceberg.executor-cache.delete-files.enabled", _OWN_CACHE),

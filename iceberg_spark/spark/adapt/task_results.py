@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -80,6 +79,7 @@ def collected(rows: DataFrame) -> list[R]:
 # unpickled here: never bytes of a file or from a user.
 
 T = TypeVar("T")
+_CODEC = "zstd"
 
 
 def pickled(value: object) -> bytes:
@@ -94,16 +94,21 @@ def unpickled(data: bytes) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Payload(Generic[T]):
-    """What every task of a plan gets with its function: compressed, and opened where it is used."""
+    """A compressed value on its way to tasks or back; it is opened where it is used.
+
+    `size` is the number of bytes before compression.
+    """
 
     data: bytes
+    size: int
 
     def opened(self) -> T:
         """Return the value."""
-        value: T = unpickled(zlib.decompress(self.data))
+        value: T = unpickled(pa.decompress(self.data, self.size, codec=_CODEC, asbytes=True))
         return value
 
 
 def payload(value: T) -> Payload[T]:
     """Return a value ready to travel."""
-    return Payload(zlib.compress(pickled(value)))
+    data = pickled(value)
+    return Payload(pa.compress(data, codec=_CODEC, asbytes=True), len(data))

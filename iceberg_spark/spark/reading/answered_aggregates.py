@@ -92,7 +92,7 @@ def _whole_files(scanned: ScannedRelation, filtered: FilteredPlan) -> _Files:
     if of_columns(row_filter) != row_filter:
         raise _Unknown  # fields of variants choose files alone
     context = replace(registered.plan.context, row_filter=row_filter)
-    exact = plan(metadata, context.io, context)
+    exact = plan(metadata, context.io, context, tasks=registered.plan.tasks)
     files = _of_relation(registered, exact)
     for index in pc.unique(files.column("residual_index")).to_pylist():
         if exact.residuals[index] != ALWAYS_TRUE:

@@ -69,6 +69,15 @@ class NarrowingLimits:
     """Registered relations, each with the metadata of its table."""
 
 
+@dataclass(frozen=True, slots=True)
+class DistributedPlanningLimits:
+    """When a driver takes the files that Spark's tasks planned."""
+
+    least_result_bytes: int = 256 * 1024 * 1024
+    """Bytes of `spark.driver.maxResultSize`: with less, the driver plans (Java: SparkReadConf)."""
+
+
+DISTRIBUTED_PLANNING = DistributedPlanningLimits()
 NATIVE = NativeLimits()
 FOOTERS = FooterLimits()
 CHANGES = ChangeLimits()

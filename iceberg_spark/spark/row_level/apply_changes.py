@@ -45,6 +45,7 @@ from iceberg_spark.spark.adapt.map_arrow import map_plain_names
 from iceberg_spark.spark.adapt.task_results import unpickled
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.plan_frame import plan_frame
+from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
 from iceberg_spark.spark.row_level.cdc_task import (
     CHANGE,
     COUNTS,
@@ -107,7 +108,10 @@ def apply_on_spark(
             needs_values = left_out or _has_noted_columns(ledger, row_filter)
             plan = replace(plan, needs_values=needs_values)
             ledger = replace(ledger, notes=replace(ledger.notes, plan=plan))
-        target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
+        planning = SparkPlanningTasks(spark)
+        target = target_files(
+            verb.metadata, verb.io, row_filter, verb.target_options, tasks=planning
+        )
         task = _task(context, plan, rows, ledger, truncated_at)
         keyed_rows = _together(changes, task, target, ledger, row_filter, rows, spark)
         tasks = max(1, ceil(count / CDC.task_rows))

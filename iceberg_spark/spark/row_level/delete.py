@@ -20,6 +20,7 @@ from iceberg_spark.row_level.row_level_change import (
 )
 from iceberg_spark.row_level.target_files import Target, all_rows, only_files, target_files
 from iceberg_spark.scan.planned_files import data_file
+from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
 from iceberg_spark.spark.row_level.changed_rows import write_rewritten
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
@@ -69,6 +70,7 @@ def delete_on_spark(
             verb.target_options,
             prove=exact,
             pruned_by=variants_in(verb, condition, verb.names.target),
+            tasks=SparkPlanningTasks(spark),
         )
     whole_files = dropped(target, verb.io)
     if not len(target.plan):

@@ -13,6 +13,7 @@ from iceberg_spark.row_level.position_deletes import DeletesWriter
 from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange, RowChange, RowVerb
 from iceberg_spark.row_level.target_files import all_rows, only_files, target_files
 from iceberg_spark.scan.planned_files import data_file
+from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import spark_errors
 from iceberg_spark.spark.row_level.merge import (
@@ -71,7 +72,12 @@ def merge_on_spark(
         row_filter = target_filter(verb, on, clauses, rows)
         reached = target_variants(verb, on, clauses)
         target = target_files(
-            verb.metadata, verb.io, row_filter, verb.target_options, pruned_by=reached
+            verb.metadata,
+            verb.io,
+            row_filter,
+            verb.target_options,
+            pruned_by=reached,
+            tasks=SparkPlanningTasks(spark),
         )
         work = MergeExecution(verb, context, on, clauses, rows, target.plan, spark)
         with work.persisted:

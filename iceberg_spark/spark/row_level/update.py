@@ -20,6 +20,7 @@ from iceberg_spark.row_level.target_files import Target, all_rows, only_files, t
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
+from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import (
@@ -81,7 +82,12 @@ def update_on_spark(
         row_filter, _ = usable_filter(verb, condition, verb.names.target)
         variants = variants_in(verb, condition, verb.names.target)
         target = target_files(
-            verb.metadata, verb.io, row_filter, verb.target_options, pruned_by=variants
+            verb.metadata,
+            verb.io,
+            row_filter,
+            verb.target_options,
+            pruned_by=variants,
+            tasks=SparkPlanningTasks(spark),
         )
         if not len(target.plan):
             return PlannedChange(RowChange(), row_filter)

@@ -49,6 +49,12 @@ def master(session: SparkSession) -> str | None:
     return None if context is None else str(context.master)
 
 
+def default_parallelism(session: SparkSession) -> int:
+    """Return Spark's default parallelism; 0 over Connect: the client does not know the server's."""
+    context = _context(session)
+    return 0 if context is None else int(context.defaultParallelism)
+
+
 def worker_python(session: SparkSession) -> str | None:
     """Return the Python executable of the workers, None over Connect, where the server decides."""
     context = _context(session)

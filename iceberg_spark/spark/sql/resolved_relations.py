@@ -31,6 +31,7 @@ from iceberg_spark.spark.reading.filtered_plan import pushed_filter
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.metadata_frame import change_frame, metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_rows
+from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
 from iceberg_spark.spark.session.option_defaults import session_split
 from iceberg_spark.spark.sql.hidden_columns import HIDDEN
 from iceberg_spark.spark.sql.query import QueriedView
@@ -82,6 +83,7 @@ class ResolvedTable:
             self.loaded.io,
             replace(context, row_filter=condition),
             pruned_by=variants,
+            tasks=SparkPlanningTasks(self.spark),
         )
         report_scan(self.loaded, planned)
         split = session_split(self.spark, self.loaded.metadata.properties)

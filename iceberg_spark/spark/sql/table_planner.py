@@ -41,6 +41,7 @@ from iceberg_spark.spark.adapt.types import has_spark_type
 from iceberg_spark.spark.catalyst.classic_queries import Rows
 from iceberg_spark.spark.reading.metadata_frame import change_frame, metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_rows
+from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.session.option_defaults import session_read_defaults
 from iceberg_spark.spark.session.own_methods import run_sql
@@ -216,7 +217,13 @@ class TablePlanner:
 
     def _planned(self, loaded: LoadedTable, choice: Mapping[str, Any]) -> QueriedTable:
         context, predicates, hidden = self._pruned(loaded, choice)
-        planned = plan(loaded.metadata, loaded.io, context, pruned_by=predicates.variants)
+        planned = plan(
+            loaded.metadata,
+            loaded.io,
+            context,
+            pruned_by=predicates.variants,
+            tasks=SparkPlanningTasks(self.query.spark),
+        )
         texts = (*predicates.texts, *predicates.of_variants)
         return QueriedTable(self.reference, loaded, planned, texts, predicates.left_out, hidden)
 

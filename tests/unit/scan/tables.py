@@ -1,10 +1,12 @@
 """Small tables of metadata and manifests on disk, commit by commit, without data files."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
 from iceberg_spark.manifest.writer import write_manifest
@@ -13,6 +15,7 @@ from iceberg_spark.scan.planner import plan
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.properties import DATA_PLANNING_MODE, DELETE_PLANNING_MODE
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry
 from tests.builders import branch, metadata, scan_of, snapshot
 from tests.unit.scan.entries import COLUMNS, table
@@ -99,6 +102,33 @@ def _manifest(
         snapshot_id=made.snapshot_id,
         entries=table(*entries, spec=spec, columns=base.schema),
     )
+
+
+PLANNING_MODES = (DATA_PLANNING_MODE, DELETE_PLANNING_MODE)
+
+
+@dataclass(frozen=True)
+class PickledTasks:
+    """Tasks of this process that get their work pickled, and return it pickled."""
+
+    modes: Mapping[str, str] = field(default_factory=dict)
+    parallelism: int = 200
+    can_run: bool = True
+    jobs: list[list[str]] = field(default_factory=list)
+
+    def mode(self, table_property: str) -> str | None:
+        return self.modes.get(table_property)
+
+    def run(self, work: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
+        if not self.can_run:
+            raise UnsupportedError("executors lack the library")
+        self.jobs.extend([Path(item.manifest_path).name for item in job] for job in jobs)
+        results = [_copied(_copied(work)(_copied(job))) for job in jobs]
+        return iter(results)
+
+
+def _copied(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
 
 
 def planned(base: TableMetadata, row_filter: str | None = None, **rest: Any) -> ScanPlan:

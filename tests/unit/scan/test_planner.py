@@ -12,7 +12,7 @@ from iceberg_spark.errors import CorruptFileError, NoSuchFileError, UnsupportedE
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.manifest.reader import read_manifest
-from iceberg_spark.scan import planner
+from iceberg_spark.scan import prune_manifests
 from iceberg_spark.scan.column_stats import MAP_OF
 from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.scan.task import FileScanTask
@@ -161,7 +161,7 @@ def test_statistics_are_decoded_only_for_what_partitions_leave_open(
         decoded.update(columns)
         return read_manifest(*args, columns=columns)
 
-    monkeypatch.setattr(planner, "read_manifest", spy)
+    monkeypatch.setattr(prune_manifests, "read_manifest", spy)
     assert paths(planned(base, row_filter)) == ["f"]
     statistics = {name.partition(".")[0] for name in decoded} & set(MAP_OF.values())
     assert bool(statistics) == are_needed
@@ -325,7 +325,7 @@ def test_chunks_of_any_size_plan_the_same(tmp_path: Path, monkeypatch: pytest.Mo
         base = commit(base, [data(f"{number}{k}", number, [k]) for k in range(3)])
     base = commit(base, [position(f"p{k}", 3, [k]) for k in range(2)], operation="delete")
     whole = list(planned(base, "id > 0 and s = 'x'"))
-    set_limits(monkeypatch, planner, "PLANNING", entries_at_once=4)
+    set_limits(monkeypatch, prune_manifests, "PLANNING", entries_at_once=4)
     assert list(planned(base, "id > 0 and s = 'x'")) == whole
     assert [len(task.delete_files) for task in whole] == [1, 0] * 3 + [0, 0] * 2
 

@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,26 @@ from iceberg_spark.expr.nodes import (
 from iceberg_spark.expr.project import residual
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.scan import planning_tasks
+from iceberg_spark.scan.plan_cache import PLAN_CACHE
+from iceberg_spark.scan.planner import plan
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.transform_text import parse_partition_spec
 from iceberg_spark.spec.transforms import BucketTransform
 from tests.builders import scan_of
+from tests.limits import set_limits
 from tests.unit.scan.entries import COLUMNS, bounds, counts, data, equality, position, vector
-from tests.unit.scan.tables import IO, commit, new_table, planned, with_spec
+from tests.unit.scan.tables import (
+    IO,
+    PLANNING_MODES,
+    PickledTasks,
+    commit,
+    new_table,
+    planned,
+    with_spec,
+)
 
 SPECS = (["id"], ["bucket(4, id)"], ["truncate(10, id)"], [], ["truncate(5, id)", "s"])
 FILTERS = (
@@ -55,6 +69,27 @@ def test_a_random_table_plans_as_a_loop_over_its_files_does(tmp_path: Path, seed
             for task in planned(base, row_filter)
         ]
         assert found == list(_expected(base, row_filter)), row_filter
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_tasks_plan_a_random_table_as_one_process_does(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_limits(monkeypatch, planning_tasks, "PLANNING", task_manifest_bytes=8_000)
+    rng = random.Random(seed)
+    base = _random_table(tmp_path, rng)
+    tasks = PickledTasks(dict.fromkeys(PLANNING_MODES, "distributed"))
+    for row_filter, whole_files in product(FILTERS, (False, True)):
+        context = scan_of(base, row_filter=row_filter)
+        PLAN_CACHE.clear()
+        expected = plan(base, IO, context, whole_files=whole_files)
+        PLAN_CACHE.clear()
+        by_tasks = plan(base, IO, context, whole_files=whole_files, tasks=tasks)
+        assert list(by_tasks) == list(expected), row_filter
+        assert replace(by_tasks.metrics, planning_seconds=0) == replace(
+            expected.metrics, planning_seconds=0
+        )
+    assert tasks.jobs
 
 
 def _names(deletes: Any) -> list[str]:
