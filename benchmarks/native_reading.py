@@ -16,6 +16,7 @@ from benchmarks.tables import rows
 
 Contenders = dict[str, Callable[[], object]]
 MANY = "small_files"
+FEW = "few_files"
 POINT = "id = 777777"
 SCATTERED = "day between date'2021-01-01' and date'2021-01-03'"
 """Three rows of a thousand, in every row group and page."""
@@ -78,8 +79,8 @@ def small_file_reads(spark: SparkSession, location: Path, files: int) -> dict[st
     def ours(**scan: str) -> DataFrame:
         return ice.load_table(str(location)).scan(**scan).to_df(spark)
 
-    def planned_by_java() -> int:
-        return _java(spark, MANY).rdd.getNumPartitions()
+    def few_files() -> DataFrame:
+        return ice.load_table(str(location.with_name(FEW))).scan().to_df(spark)
 
     return {
         f"native: df.count() of {files:,} files": {
@@ -91,21 +92,38 @@ def small_file_reads(spark: SparkSession, location: Path, files: int) -> dict[st
             "ours": lambda: ice.load_table(str(location)).scan().count(),
         },
         f"native: frame of {files:,} files": {
-            "java": planned_by_java,
+            "java": lambda: _partitions(_java(spark, MANY)),
             "ours": lambda: ours().schema,
         },
         f"native: 1% of {files:,} files": {
             "java": lambda: noop(_java(spark, MANY).where(few)),
             "ours": lambda: noop(ours(row_filter=few)),
         },
+        f"native: 10 of {files:,} files by a later where": {
+            "java": lambda: noop(_java(spark, MANY).where("p < 10")),
+            "ours": lambda: noop(ours().where("p < 10")),
+        },
+        "native: frame of 200 files": {
+            "java": lambda: _partitions(_java(spark, FEW)),
+            "ours": lambda: few_files().schema,
+        },
+        "native: frame of 200 files, a later where planned": {
+            "java": lambda: _partitions(_java(spark, FEW).where("p = 7")),
+            "ours": lambda: _partitions(few_files().where("p = 7")),
+        },
     }
 
 
-def make_small_files(spark: SparkSession, files: int) -> None:
+def _partitions(frame: DataFrame) -> int:
+    """Plan a frame's files."""
+    return frame.rdd.getNumPartitions()
+
+
+def make_small_files(spark: SparkSession, name: str, files: int) -> None:
     """Write a table of so many files of 10 rows, by Java."""
     frame = spark.range(0, files * 10).selectExpr("cast(id % 1000000 as int) v", f"id % {files} p")
     ranged = frame.repartitionByRange(8, "p").sortWithinPartitions("p")
-    writer = ranged.writeTo(f"java.db.{MANY}").using("iceberg").partitionedBy("p")
+    writer = ranged.writeTo(f"java.db.{name}").using("iceberg").partitionedBy("p")
     # A file open for each partition of a task is more than the memory holds.
     for key, value in (("distribution-mode", "none"), ("spark.fanout.enabled", "false")):
         writer = writer.tableProperty(f"write.{key}", value)
@@ -127,7 +145,8 @@ def measure_small_files(
     spark: SparkSession, warehouse: Path, files: int, rounds: int
 ) -> dict[str, dict[str, Measured]]:
     """Measure `files` files of 10 rows."""
-    make_small_files(spark, files)
+    make_small_files(spark, MANY, files)
+    make_small_files(spark, FEW, 200)
     works = small_file_reads(spark, warehouse / "db" / MANY, files)
     return {name: by_turns(work, rounds, LONG_WARM_UP) for name, work in works.items()}
 

@@ -174,7 +174,7 @@ class TableScan(ScanRequest):
         tasks = on_spark.SparkPlanningTasks(session)
         planned = self._planned(self._context(session), tasks)
         split = split_options(self.loaded.metadata.properties)
-        frame = on_spark.plan_frame(planned, session, engine=engine or self.engine, split=split)
+        frame = on_spark.scan_frame(planned, session, engine=engine or self.engine, split=split)
         return frame if self.limit is None else frame.limit(self.limit)
 
     def changes(

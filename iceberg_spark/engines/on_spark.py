@@ -27,8 +27,9 @@ _imported = LazyNames(
         ),
         LazyModule("iceberg_spark.spark.procedures.unreachable_files"): ("where_it_pays",),
         LazyModule("iceberg_spark.spark.reading.metadata_frame"): ("change_frame",),
-        LazyModule("iceberg_spark.spark.reading.plan_frame"): ("plan_frame", "reading_lines"),
+        LazyModule("iceberg_spark.spark.reading.plan_frame"): ("reading_lines",),
         LazyModule("iceberg_spark.spark.reading.planning_tasks"): ("SparkPlanningTasks",),
+        LazyModule("iceberg_spark.spark.reading.queried_scan"): ("scan_frame",),
         LazyModule("iceberg_spark.spark.row_level.apply_changes"): ("apply_on_spark",),
         LazyModule("iceberg_spark.spark.row_level.apply_changes"): (
             "CdcRows",

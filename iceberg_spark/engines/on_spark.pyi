@@ -15,9 +15,9 @@ from iceberg_spark.spark.procedures.source_table import taken_schema as taken_sc
 from iceberg_spark.spark.procedures.unreachable_files import listed_files as listed_files
 from iceberg_spark.spark.procedures.unreachable_files import where_it_pays as where_it_pays
 from iceberg_spark.spark.reading.metadata_frame import change_frame as change_frame
-from iceberg_spark.spark.reading.plan_frame import plan_frame as plan_frame
 from iceberg_spark.spark.reading.plan_frame import reading_lines as reading_lines
 from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks as SparkPlanningTasks
+from iceberg_spark.spark.reading.queried_scan import scan_frame as scan_frame
 from iceberg_spark.spark.row_level.apply_changes import CdcRows as CdcRows
 from iceberg_spark.spark.row_level.apply_changes import apply_on_spark as apply_on_spark
 from iceberg_spark.spark.row_level.apply_changes import cdc_rows as cdc_rows

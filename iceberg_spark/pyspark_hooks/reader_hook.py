@@ -32,8 +32,8 @@ from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
 from iceberg_spark.spark.catalyst.classic_queries import called
 from iceberg_spark.spark.reading.metadata_frame import change_frame, metadata_frame
-from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
+from iceberg_spark.spark.reading.queried_scan import scan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.option_defaults import session_read_defaults
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
@@ -169,7 +169,7 @@ def native_frame(
     tasks = SparkPlanningTasks(session)
     planned = plan(loaded.metadata, pinned.io, context, tasks=tasks)
     report_scan(loaded, planned)
-    return plan_frame(planned, session, split=parsed.split(loaded.metadata))
+    return scan_frame(planned, session, split=parsed.split(loaded.metadata))
 
 
 def _zone(session: SparkSession) -> dict[str, str]:

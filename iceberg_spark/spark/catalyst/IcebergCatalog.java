@@ -59,6 +59,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.V1Scan;
 import org.apache.spark.sql.execution.CacheManager;
 import org.apache.spark.sql.execution.datasources.SchemaPruning$;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.V1ScanWrapper;
 import org.apache.spark.sql.execution.dynamicpruning.CleanupDynamicPruningFilters$;
@@ -104,6 +105,12 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
             catalogs(manager).update(name, catalog);
         }
         ExpandScans.install(session);
+    }
+
+    /** Returns the plan of rows that no catalog has; their files are planned when a query is optimized. */
+    public LogicalPlan plan(SparkSession session, String name, Function python) {
+        ExpandScans.install(session);
+        return DataSourceV2Relation.create(new LazyTable(name, python), Option.empty(), Option.empty());
     }
 
     /** Removes the catalogs of a session. The session's own catalog is its current one afterwards. */
@@ -201,7 +208,7 @@ public class IcebergCatalog implements TableCatalog, SupportsNamespaces, Functio
         if (rows == null) {
             throw new NoSuchTableException(table);
         }
-        return new LazyTable(name, table, (Function) rows);
+        return new LazyTable(name + "." + table, (Function) rows);
     }
 
     public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
@@ -326,9 +333,9 @@ final class LazyTable implements SupportsRead, SupportsMetadataColumns {
     private final String name;
     private final Function python;
 
-    LazyTable(String catalog, Identifier identifier, Function python) {
+    LazyTable(String name, Function python) {
         JsonNode description = PythonCalls.parse((String) PythonCalls.checked(python.apply(null)));
-        this.name = catalog + "." + identifier;
+        this.name = name;
         this.schema = (StructType) DataType.fromJson(description.get("schema").toString());
         this.metadata = (StructType) DataType.fromJson(description.get("metadata").toString());
         this.version = description.get("version").textValue();

@@ -21,7 +21,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.spark.catalyst.file_pruning import Expression, parse_expression
-from iceberg_spark.spark.session.classic_session import is_connect, java_list, session_key
+from iceberg_spark.spark.session.classic_session import (
+    frame_of_plan,
+    is_connect,
+    java_list,
+    session_key,
+)
 from iceberg_spark.spark.session.compiled_java import compiled_object
 
 _log = logging.getLogger(__name__)
@@ -117,6 +122,24 @@ def register_catalog(session: SparkSession, name: str, provider: CatalogProvider
         return False
     names.add(name)
     return True
+
+
+def lazy_frame(session: SparkSession, name: str, relation: ResolvedRelation) -> DataFrame | None:
+    """Return a DataFrame of a relation, whose rows are planned when a query is optimized.
+
+    Returns None over Connect, and if the session does not compile the classes.
+    """
+    java = _java(session)
+    if java is None:
+        return None
+    inside: Any = session
+    try:
+        ensure_callback_server_started(inside.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        plan = java.plan(_session(session), name, _TableCalls(relation))
+    except Exception:  # noqa: BLE001 - no callback server, other classes of Spark, ...
+        _log.info("Queries of %s do not prune its files", name, exc_info=True)
+        return None
+    return frame_of_plan(session, plan)
 
 
 def has_class(session: SparkSession, name: str) -> bool:

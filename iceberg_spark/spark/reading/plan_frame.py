@@ -86,6 +86,11 @@ def plan_frame(
     return frame if count is None or engine == "arrow" else with_count(frame, count)
 
 
+def is_native(plan: ScanPlan, spark: SparkSession) -> bool:
+    """Return whether Spark's reader can read all files of a plan."""
+    return all(group.engine == "native" for group in choose_engines(plan, reach_of(spark)))
+
+
 def plan_rows(
     plan: ScanPlan,
     spark: SparkSession,
