@@ -34,6 +34,7 @@ from iceberg_spark.scan.split import (
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.reserved import DELETED_ID
 from iceberg_spark.spec.types import StructType
 
 FILES_SCHEMA = pa.schema(
@@ -125,15 +126,21 @@ class ScanPlan(Sequence[FileScanTask]):
         return self[index : index + 1][0]
 
     @property
+    def shows_deleted_rows(self) -> bool:
+        """Whether the scan has the column `_deleted`, and so the deleted rows."""
+        return any(column.field_id == DELETED_ID for column in self.context.read_schema.fields)
+
+    @property
     def record_count(self) -> int | None:
         """The number of rows if it is exact without reading: no residual filter, no deletes.
 
-        Deletion vectors are allowed: the number of rows that each deletes is known.
+        Deletion vectors are allowed: the number of rows that each deletes is known. A scan of
+        `_deleted` shows the deleted rows, too.
         """
         if self.metrics.files_with_residual:
             return None
         total = self.metrics.total_record_count
-        if not self.metrics.files_with_deletes:
+        if not self.metrics.files_with_deletes or self.shows_deleted_rows:
             return total
         deleted = self._deleted_by_vectors()
         return None if deleted is None else total - deleted

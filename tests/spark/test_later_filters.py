@@ -109,6 +109,20 @@ def test_a_query_without_columns_counts_the_rows(spark: SparkSession, table: ice
     assert frame.where("p = 3").agg(sf.count("*")).first() == (9,)
 
 
+@pytest.mark.parametrize("format_name", ["parquet", "orc"])
+def test_a_scan_of_deleted_rows_shows_them_to_queries_without_that_column(
+    spark: SparkSession, tmp_path: Path, format_name: str
+) -> None:
+    properties = {**ORC, "write.format.default": format_name, "format-version": "3"}
+    table = ice.create_table(str(tmp_path / "v3"), "id bigint", properties=properties)
+    table.append(pa.table({"id": range(10)}))
+    table.delete("id = 3")
+    frame = frame_of(table, spark, metadata_columns=("_deleted",))
+    assert frame.count() == len(frame.collect()) == frame.select("id").count() == 10
+    assert frame.select("id").where("id < 5").count() == 5
+    assert frame.where("NOT _deleted").count() == 9
+
+
 def test_a_session_without_the_classes_reads_the_same(
     spark: SparkSession, table: ice.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:

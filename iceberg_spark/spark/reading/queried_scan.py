@@ -20,12 +20,12 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan as plan_scan
 from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.spark.adapt.many_columns import picked
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.adapt.types import check_geo_types, nullable, to_spark
 from iceberg_spark.spark.catalyst.spark_catalog import RowsRequest, lazy_frame
-from iceberg_spark.spark.reading.filtered_plan import pushed_filter
-from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.plan_frame import is_native, plan_frame, with_count
+from iceberg_spark.spark.reading.relation_registry import pushed_filter
 from iceberg_spark.spark.session.engine import Engine
+from iceberg_spark.spec import reserved
 from iceberg_spark.spec.schema import Schema
 
 
@@ -40,6 +40,7 @@ def scan_frame(
 
     The arguments, the columns and the errors are those of `plan_frame`.
     """
+    check_geo_types(plan.context.read_schema, spark)
     if _is_pruned_later(plan, spark, engine):
         scan = QueriedScan(spark, plan, engine, split)
         frame = lazy_frame(spark, plan.context.table_location, scan)
@@ -84,7 +85,15 @@ class QueriedScan:
             return [self.spark.range(count)]
         condition, variants = pushed_filter(context, used.filters)
         fields = context.read_schema.fields
-        read = tuple(column for column in fields if column.name in used.columns) or fields[:1]
+        # Deleted rows are shown if `_deleted` is a column of the scan, also to a query without it.
+        read = (
+            tuple(
+                column
+                for column in fields
+                if column.name in used.columns or column.field_id == reserved.DELETED_ID
+            )
+            or fields[:1]
+        )
         queried = replace(context, read_schema=Schema(*read))
         planned = replace(self.plan, context=queried)
         if metadata is not None and (condition != ALWAYS_TRUE or variants is not None):

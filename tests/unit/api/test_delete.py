@@ -199,6 +199,15 @@ def test_deletes_take_the_spec_and_partition_of_the_data_file():
     assert ids(table) == [2, 3, 4, 5, 6]
 
 
+def test_a_scan_of_deleted_rows_counts_them(tmp_path: Path):
+    properties = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    table = ice.create_table(str(tmp_path / "t"), "id bigint", properties=properties)
+    table.append(pa.table({"id": range(10)}))
+    table.delete("id = 3")
+    scan = table.refresh().scan(metadata_columns=("_deleted",))
+    assert (scan.count(), scan.to_arrow().num_rows, table.scan().count()) == (10, 10, 9)
+
+
 def test_rows_that_are_deleted_already_are_not_deleted_again():
     table = filled(**MERGE_ON_READ)
     table.delete("id <= 2")
