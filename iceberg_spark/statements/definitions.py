@@ -29,8 +29,7 @@ from iceberg_spark.maintenance.drop import drop_table
 from iceberg_spark.save.commit_save import commit_save, not_in_vain
 from iceberg_spark.save.plan_save import TablePlace, align_options, plan_save, save_context
 from iceberg_spark.save.write_options import WriteOptions, write_options
-from iceberg_spark.spark.adapt.types import from_spark
-from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.adapt.types import from_spark, nullable
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.error_conditions import (
     COLUMN_ALREADY_EXISTS,

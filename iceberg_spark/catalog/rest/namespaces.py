@@ -14,8 +14,7 @@ from iceberg_spark.catalog.rest.answers import (
 )
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
 from iceberg_spark.catalog.rest.credentials import texts
-from iceberg_spark.catalog.rest.pages import pages
-from iceberg_spark.catalog.rest.session import RestSession
+from iceberg_spark.catalog.rest.session import RestSession, pages
 from iceberg_spark.catalog.rest.tables import RestTables
 from iceberg_spark.catalog.rest.transport import Request
 from iceberg_spark.errors import (

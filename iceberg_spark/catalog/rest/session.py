@@ -1,16 +1,17 @@
-"""A server for one caller: its configuration, one token, and requests with retries."""
+"""A server for one caller: its configuration, one token, requests with retries, and pages."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.catalog.rest.answers import (
     EXPIRED,
+    NAMESPACE,
     NOT_MODIFIED,
     Answer,
     LostAnswerError,
@@ -22,10 +23,15 @@ from iceberg_spark.catalog.rest.known_tables import KnownTables
 from iceberg_spark.catalog.rest.oauth2 import own_of_table
 from iceberg_spark.catalog.rest.paths import CONFIG, DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Paths
 from iceberg_spark.catalog.rest.retry_policy import BusyError, RetryPolicy
-from iceberg_spark.catalog.rest.settings import RestSettings, hidden_values, rest_settings
+from iceberg_spark.catalog.rest.settings import (
+    PAGE_SIZE,
+    RestSettings,
+    hidden_values,
+    rest_settings,
+)
 from iceberg_spark.catalog.rest.transport import Request, Transport
 from iceberg_spark.catalog.trust import Trust
-from iceberg_spark.errors import IcebergError, NoSuchNamespaceError
+from iceberg_spark.errors import IcebergError, NoSuchNamespaceError, UnsupportedError
 from iceberg_spark.io.secrets import blot
 from iceberg_spark.spec.secrets import is_secret
 
@@ -315,3 +321,40 @@ class TableAuths:
         return tuple(
             text for entry in every for text in (*entry.auth.hidden(), *entry.config.values())
         )
+
+
+_NEXT = "next-page-token"
+_MOST_PAGES = 100_000
+"""Pages of a list: ten million tables at a hundred. A hostile server always has another page."""
+
+
+def pages(
+    session: RestSession, path: str, query: Mapping[str, str], key: str, what: str
+) -> Iterator[Any]:
+    """Yield the members of a list, page after page.
+
+    Raises NoSuchNamespaceError, UnsupportedError for a list that does not end.
+    """
+    size = session.config.settings.page_size
+    token, seen = "", {""}
+    for _ in range(_MOST_PAGES):
+        parameters = {**query, **({"pageToken": token, "pageSize": str(size)} if size else {})}
+        request = Request("GET", path, parameters)
+        node = session.read(request, NAMESPACE, what, lambda answer: _page(answer, key))
+        yield from node[key]
+        token = node.get(_NEXT) or ""
+        if token in seen:  # the last page, or a server that repeats a page
+            return
+        seen.add(token)
+        query = {**query, "pageToken": token}
+    raise UnsupportedError(
+        f"Can't {what}: the server gave {_MOST_PAGES:,} pages and names another one; set "
+        f"{PAGE_SIZE} to get larger ones"
+    )
+
+
+def _page(answer: Answer, key: str) -> dict[str, Any]:
+    node = answer.node()
+    if not isinstance(node.get(key), list):
+        raise LostAnswerError(f"{answer.url} answered without a list of {key}")
+    return node

@@ -18,8 +18,7 @@ from iceberg_spark.catalog.rest.answers import (
     given_by_server,
 )
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
-from iceberg_spark.catalog.rest.pages import pages
-from iceberg_spark.catalog.rest.session import RestSession
+from iceberg_spark.catalog.rest.session import RestSession, pages
 from iceberg_spark.catalog.rest.transport import Request
 from iceberg_spark.errors import NoSuchViewError
 from iceberg_spark.io import location

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as s
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from iceberg_spark.arrow.arrays import struct_of
 from iceberg_spark.errors import UnsupportedError
@@ -295,3 +296,24 @@ def _name(field: t.NestedField) -> str:
 
 def _stamp(value: int) -> str:
     return timestamp_text(value).replace("T", " ")
+
+
+T = TypeVar("T", bound=DataType)
+
+
+def nullable(kind: T) -> T:
+    """Return the type with all fields nullable, and names and comments unchanged.
+
+    Spark's file sources make every column nullable, whatever schema they get. No expression
+    restores it and lets filters through, so both engines return nullable columns.
+    """
+    match kind:
+        case StructType(fields=fields):
+            inner = [StructField(f.name, nullable(f.dataType), True, f.metadata) for f in fields]
+            return StructType(inner)  # type: ignore[return-value]
+        case ArrayType(elementType=element):
+            return ArrayType(nullable(element), True)  # type: ignore[return-value]
+        case MapType(keyType=key, valueType=value):
+            return MapType(nullable(key), nullable(value), True)  # type: ignore[return-value]
+        case _:
+            return kind

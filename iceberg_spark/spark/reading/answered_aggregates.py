@@ -26,7 +26,6 @@ from iceberg_spark.spark.catalyst.file_pruning import (
     Value,
     answer_aggregate,
 )
-from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
 from iceberg_spark.spark.reading.identity_columns import (
     EXACT_TYPES,
     as_spark_stores,
@@ -34,7 +33,7 @@ from iceberg_spark.spark.reading.identity_columns import (
     is_identity_column,
 )
 from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
-from iceberg_spark.spark.reading.relation_registry import RegisteredRelation
+from iceberg_spark.spark.reading.relation_registry import FilteredPlan, RegisteredRelation
 from iceberg_spark.spec import types as t
 
 _MOST_GROUPS = 10_000

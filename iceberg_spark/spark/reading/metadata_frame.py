@@ -32,8 +32,7 @@ from iceberg_spark.scan.changelog import ChangedFile, ChangeStep
 from iceberg_spark.spark.adapt.batches import spark_batches
 from iceberg_spark.spark.adapt.jobs import job_rows
 from iceberg_spark.spark.adapt.map_arrow import map_groups
-from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.adapt.types import nullable, to_spark
 from iceberg_spark.spark.reading.limits import CHANGES
 from iceberg_spark.spark.session.compat import expected_arrow_schema
 from iceberg_spark.spec.schema import Schema

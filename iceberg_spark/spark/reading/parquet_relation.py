@@ -15,7 +15,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.read.projected_rows import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.many_columns import selected
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.adapt.types import nullable, to_spark
 from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
 from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name, load_deletes
 from iceberg_spark.spark.deletes.per_file_values import (
@@ -27,7 +27,6 @@ from iceberg_spark.spark.deletes.per_file_values import (
 )
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
 from iceberg_spark.spark.reading.engine_choice import FileGroup
-from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.identity_columns import identity_values
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal

@@ -25,7 +25,7 @@ from iceberg_spark.scan.split import Longs, SplitOptions, split_options
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.batches import task_batches
 from iceberg_spark.spark.adapt.jobs import job_results, job_rows
-from iceberg_spark.spark.adapt.types import check_geo_types, to_spark
+from iceberg_spark.spark.adapt.types import check_geo_types, nullable, to_spark
 from iceberg_spark.spark.catalyst.classic_queries import Rows, TypedRows, frame_of
 from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
 from iceberg_spark.spark.reading.engine_choice import (
@@ -37,7 +37,6 @@ from iceberg_spark.spark.reading.engine_choice import (
 )
 from iceberg_spark.spark.reading.footer_columns import columns_in, may_be_misread
 from iceberg_spark.spark.reading.footers import ListedFile, listed_files, read_footers
-from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.limits import FOOTERS
 from iceberg_spark.spark.reading.parquet_relation import relation
 from iceberg_spark.spark.reading.prune_files import prune_in_optimizer

@@ -26,12 +26,15 @@ from iceberg_spark.spark.catalyst.file_pruning import (
 )
 from iceberg_spark.spark.catalyst.key_filters import OptimizedPlan, optimized_plan
 from iceberg_spark.spark.reading.answered_aggregates import answer_aggregates
-from iceberg_spark.spark.reading.filter_by_keys import filter_by_keys
-from iceberg_spark.spark.reading.filtered_plan import FilteredPlan, filtered_plan
-from iceberg_spark.spark.reading.joined_tables import joined_tables
+from iceberg_spark.spark.reading.filter_by_keys import filter_by_keys, joined_tables
 from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.parquet_files import MARK
-from iceberg_spark.spark.reading.relation_registry import RegisteredRelation, registered_relation
+from iceberg_spark.spark.reading.relation_registry import (
+    FilteredPlan,
+    RegisteredRelation,
+    filtered_plan,
+    registered_relation,
+)
 from iceberg_spark.spark.reading.relation_size import row_bytes
 
 _log = logging.getLogger(__name__)

@@ -12,11 +12,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write it
 from pyspark.sql import types as s
 
-from iceberg_spark.spark.adapt.types import default_text, to_spark
+from iceberg_spark.spark.adapt.types import default_text, nullable, to_spark
 from iceberg_spark.spark.deletes.files_with_deletes import FileKey
 from iceberg_spark.spark.deletes.per_file_values import ROW_INDEX, or_raise
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn, Shield
-from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.predicate_column import literal
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec import reserved

@@ -19,8 +19,7 @@ from iceberg_spark.row_level.cdc_events import after_truncation, read_events
 from iceberg_spark.row_level.cdc_notes import Notes
 from iceberg_spark.spark.adapt.batches import spark_batches
 from iceberg_spark.spark.adapt.task_results import pickled
-from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.adapt.types import nullable, to_spark
 from iceberg_spark.spark.row_level.target_rows import FILE, POS
 from iceberg_spark.spark.session.compat import expected_arrow_schema
 from iceberg_spark.spark.session.in_worker import in_worker

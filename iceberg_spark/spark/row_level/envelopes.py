@@ -12,8 +12,7 @@ from pyspark.sql import DataFrame
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.batches import spark_batches
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
-from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.adapt.types import nullable, to_spark
 from iceberg_spark.spark.session.compat import expected_arrow_schema
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.write.cdc_envelopes import Unwrapping, needed, new_fields, unwrap_all

@@ -13,8 +13,7 @@ from iceberg_spark.errors import InvalidSchemaError, UnsupportedError
 from iceberg_spark.row_level.conditions import columns_in, is_of_one_row
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.projection import with_metadata_columns
-from iceberg_spark.spark.adapt.types import has_spark_type, to_spark
-from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.adapt.types import has_spark_type, nullable, to_spark
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.quoted_name import quoted

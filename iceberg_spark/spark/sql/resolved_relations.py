@@ -24,14 +24,13 @@ from iceberg_spark.scan.projection import with_metadata_columns
 from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.many_columns import by_position, plain, selected
-from iceberg_spark.spark.adapt.types import has_spark_type, to_spark
+from iceberg_spark.spark.adapt.types import has_spark_type, nullable, to_spark
 from iceberg_spark.spark.catalyst.classic_queries import TypedRows, frame_of
 from iceberg_spark.spark.catalyst.spark_catalog import RowsRequest
-from iceberg_spark.spark.reading.filtered_plan import pushed_filter
-from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.metadata_frame import change_frame, metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_rows
 from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
+from iceberg_spark.spark.reading.relation_registry import pushed_filter
 from iceberg_spark.spark.session.option_defaults import session_split
 from iceberg_spark.spark.sql.hidden_columns import HIDDEN
 from iceberg_spark.spark.sql.query import QueriedView

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.catalog.rest import pages
+from iceberg_spark.catalog.rest import session as rest_session
 from iceberg_spark.catalog.rest.session import session_of
 from iceberg_spark.errors import (
     ForbiddenError,
@@ -144,7 +144,7 @@ def test_a_refusal_is_not_repeated_and_means_one_error(case: str):
 
 
 def test_a_list_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pages, "_MOST_PAGES", 5)
+    monkeypatch.setattr(rest_session, "_MOST_PAGES", 5)
     numbers = count(1)
 
     def page(_: httpx.Request) -> httpx.Response:
