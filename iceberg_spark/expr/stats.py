@@ -75,6 +75,21 @@ def needed(bound: Bound) -> tuple[Statistic, ...]:
     return tuple(statistics)
 
 
+def decisive(bound: Bound) -> frozenset[int]:
+    """Return the ids of columns of which bounds alone decide whether a file may match.
+
+    A file with bounds of a column has values in it that are neither null nor NaN. So counts tell
+    nothing more about a comparison, unless NaN counts as a value.
+    """
+    counted = {
+        leaf.term.field_id
+        for leaf in leaves(bound)
+        if isinstance(leaf.term, BoundReference)
+        and (isinstance(leaf, IsNull | IsNaN) or may_be_nan(leaf.term.field_type))
+    }
+    return frozenset(statistic.field_id for statistic in needed(bound)) - counted
+
+
 def _of_leaf(leaf: Leaf, term: BoundReference) -> tuple[Statistic, ...]:
     kinds = [NULL_COUNT, VALUE_COUNT]
     match leaf:

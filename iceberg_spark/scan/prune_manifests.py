@@ -7,7 +7,7 @@ the same, in the order of the manifests. Sources: specification "Scan Planning";
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,7 +141,7 @@ class ManifestPruner:
         self, manifests: Sequence[ManifestFile], least_sequence: int
     ) -> Iterator[MatchingDeletes]:
         """Yield the matching delete files of each manifest; see `matching_deletes`."""
-        for manifest, entries in self._tables(manifests, lambda _: DELETE_COLUMNS):
+        for manifest, entries in self._tables(manifests, self._delete_entries):
             pruning = self.by_spec[manifest.partition_spec_id]
             matching, skipped = matching_deletes(
                 entries, pruning, self.scan.deleted_rows, least_sequence
@@ -158,25 +158,37 @@ class ManifestPruner:
             extra = (*extra, *_variant_bounds.variant_columns(scan.pruned_by))
         selected = (*PLAIN_COLUMNS, "partition", *statistic_columns(of_deletes))
 
-        def columns(pruning: SpecPruning) -> Collection[str]:
-            statistics = statistic_columns((*pruning.statistics, *of_deletes))
-            return {*DATA_COLUMNS, *statistics, *extra}
+        others = {*DATA_COLUMNS, *extra, *statistic_columns(of_deletes)}
+        incomplete: set[int] = set()
 
-        for spec_id, entries in _chunked(self._tables(manifests, columns)):
+        def read(manifest: ManifestFile, pruning: SpecPruning) -> pa.Table:
+            kind, spec_id = pruning.partition_type, manifest.partition_spec_id
+            if spec_id not in incomplete:
+                bounds = statistic_columns(pruning.bounds)
+                entries = read_manifest(scan.io, manifest, kind, columns={*others, *bounds})
+                if not any(entries.column(name).null_count for name in bounds):
+                    return entries
+                incomplete.add(spec_id)  # the next manifests are probably alike
+            every = statistic_columns(pruning.statistics)
+            return read_manifest(scan.io, manifest, kind, columns={*others, *every})
+
+        for spec_id, entries in _chunked(self._tables(manifests, read)):
             chunk = _Chunk(entries, self.by_spec[spec_id], scan.appended, scan.pruned_by)
             yield _matching_files(chunk, selected)
+
+    def _delete_entries(self, manifest: ManifestFile, pruning: SpecPruning) -> pa.Table:
+        kind = pruning.partition_type
+        return read_manifest(self.scan.io, manifest, kind, columns=DELETE_COLUMNS)
 
     def _tables(
         self,
         manifests: Sequence[ManifestFile],
-        columns: Callable[[SpecPruning], Collection[str]],
+        read: Callable[[ManifestFile, SpecPruning], pa.Table],
     ) -> Iterator[tuple[ManifestFile, pa.Table]]:
-        def read(manifest: ManifestFile) -> pa.Table:
-            pruning = self.by_spec[manifest.partition_spec_id]
-            kind = pruning.partition_type
-            return read_manifest(self.scan.io, manifest, kind, columns=columns(pruning))
-
-        return zip(manifests, read_ahead(read, manifests), strict=True)
+        tables = read_ahead(
+            lambda manifest: read(manifest, self.by_spec[manifest.partition_spec_id]), manifests
+        )
+        return zip(manifests, tables, strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +263,7 @@ def _chunked(
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Return one table; many small pieces are copied together, since each costs every kernel."""
-    joined = pa.concat_tables(tables)
+    joined = pa.concat_tables(tables, promote_options="default")  # some lack counts
     return joined.combine_chunks() if len(tables) > PLANNING.uncombined_tables else joined
 
 

@@ -28,7 +28,15 @@ from iceberg_spark.expr.nodes import (
 )
 from iceberg_spark.expr.project import inclusive, residual_of, strict
 from iceberg_spark.expr.row_filter import row_filter
-from iceberg_spark.expr.stats import Kind, Statistic, column, evaluate, needed, summary_counts
+from iceberg_spark.expr.stats import (
+    Kind,
+    Statistic,
+    column,
+    decisive,
+    evaluate,
+    needed,
+    summary_counts,
+)
 from iceberg_spark.scan.column_stats import stats_table
 from iceberg_spark.scan.delete_pairs import Mask, Rows
 from iceberg_spark.spec.manifest_file import FieldSummary, ManifestFile
@@ -43,12 +51,14 @@ class SpecPruning:
 
     `statistics` are those of files that may decide more than the partition does: none for a filter
     that partition tuples decide, as a range of whole days does in a table partitioned by day.
+    `bounds` are those of them that suffice for files with bounds of each column.
     """
 
     spec: PartitionSpec
     partition_type: StructType
     inclusive: Bound
     statistics: tuple[Statistic, ...]
+    bounds: tuple[Statistic, ...]
     outcomes: tuple[Callable[[pa.Table], Any], ...]
     residual_of: Callable[[Sequence[Any]], Bound]
 
@@ -109,7 +119,8 @@ def spec_pruning(
     possible = inclusive(bound, spec, schema)
     if not residuals:
         statistics = needed(bound) if undecided else ()
-        return SpecPruning(spec, kind, possible, statistics, (), lambda _: bound)
+        bounds = _bounds(bound, statistics)
+        return SpecPruning(spec, kind, possible, statistics, bounds, (), lambda _: bound)
     column_of = _column_of(spec)
     outcomes = [
         row_filter(projected, column_of)
@@ -117,8 +128,18 @@ def spec_pruning(
         if not isinstance(projected, Constant)
     ]
     statistics = tuple(dict.fromkeys(chain.from_iterable(map(needed, undecided))))
-    return SpecPruning(
-        spec, kind, possible, statistics, tuple(outcomes), residual_of(bound, spec, schema)
+    bounds = _bounds(bound, statistics)
+    residual = residual_of(bound, spec, schema)
+    return SpecPruning(spec, kind, possible, statistics, bounds, tuple(outcomes), residual)
+
+
+def _bounds(bound: Bound, statistics: tuple[Statistic, ...]) -> tuple[Statistic, ...]:
+    """Leave out the counts of columns of which bounds alone decide."""
+    ids = decisive(bound)
+    return tuple(
+        statistic
+        for statistic in statistics
+        if statistic.field_id not in ids or statistic.kind in (Kind.LOWER, Kind.UPPER)
     )
 
 

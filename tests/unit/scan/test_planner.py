@@ -167,6 +167,55 @@ def test_statistics_are_decoded_only_for_what_partitions_leave_open(
     assert bool(statistics) == are_needed
 
 
+def decoded_maps(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The maps of statistics that planning decodes from now on."""
+    maps: set[str] = set()
+
+    def spy(*args: Any, columns: Collection[str]) -> Any:
+        maps.update({name.partition(".")[0] for name in columns} & set(MAP_OF.values()))
+        return read_manifest(*args, columns=columns)
+
+    monkeypatch.setattr(prune_manifests, "read_manifest", spy)
+    return maps
+
+
+BOUNDS = {"lower_bounds", "upper_bounds"}
+
+
+@pytest.mark.parametrize(
+    ("row_filter", "maps"),
+    [
+        ("id = 5 AND s < 'm'", BOUNDS),
+        ("id IN (5, 6) OR s LIKE 'b%'", BOUNDS),
+        ("id = 5 AND s IS NOT NULL", {*BOUNDS, "null_value_counts", "value_counts"}),
+        ("x > 5", {*BOUNDS, "null_value_counts", "value_counts", "nan_value_counts"}),
+    ],
+)
+def test_counts_are_decoded_only_where_bounds_do_not_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row_filter: str, maps: set[str]
+) -> None:
+    files = [data("f", **bounds(id=(1, 9), s=("a", "z"), x=(1.0, 9.0)))]
+    base = commit(new_table(tmp_path), files)
+    decoded = decoded_maps(monkeypatch)
+    assert paths(planned(base, row_filter)) == ["f"]
+    assert decoded == maps
+
+
+def test_files_without_bounds_are_skipped_by_their_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nulls = {
+        "value_counts": counts("value_counts", id=10)["value_counts"],
+        "null_value_counts": counts("null_value_counts", id=10)["null_value_counts"],
+    }
+    with_bounds = [data("5", **bounds(id=(5, 5))), data("7", **bounds(id=(7, 7)))]
+    without_bounds = [data("nulls", **nulls), data("unknown"), data("6", **bounds(id=(6, 6)))]
+    base = commit(new_table(tmp_path), with_bounds, without_bounds, with_bounds[:1])
+    decoded = decoded_maps(monkeypatch)
+    assert paths(planned(base, "id = 5")) == ["5", "unknown", "5"]
+    assert decoded == {*BOUNDS, "value_counts", "null_value_counts"}
+
+
 def test_a_range_within_a_partition_is_pruned_by_bounds(tmp_path: Path) -> None:
     files = [
         data(f"{low}", 1, [low - low % 10], **bounds(id=(low, low + 1))) for low in (4, 10, 18)
