@@ -176,6 +176,12 @@ _COMMIT: Mapping[str, str] = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
+_FILTER_SIZES = "10"
+"""Sizes of a Bloom filter to choose from, each half of the one before.
+
+Spark's writer keeps the smallest that holds the distinct values. Otherwise each filter has the
+maximum size, 1 MB, however few rows its row group has.
+"""
 
 
 def spark_options(properties: Mapping[str, str]) -> dict[str, str]:
@@ -207,6 +213,10 @@ def spark_options(properties: Mapping[str, str]) -> dict[str, str]:
         options[f"parquet.enable.dictionary#{column}"] = text.strip().lower()
     for column, text in prefixed(properties, names.PARQUET_BLOOM_FILTER_COLUMN_PREFIX).items():
         options[f"parquet.bloom.filter.enabled#{column}"] = text.strip().lower()
+        options["parquet.bloom.filter.adaptive.enabled"] = "true"
+        options[f"parquet.bloom.filter.candidates.number#{column}"] = _FILTER_SIZES
+    for column, text in prefixed(properties, names.PARQUET_BLOOM_FILTER_FPP_PREFIX).items():
+        options[f"parquet.bloom.filter.fpp#{column}"] = text.strip()
     if names.PARQUET_BLOOM_FILTER_MAX_BYTES in properties:
         max_bytes = names.int_property(properties, names.PARQUET_BLOOM_FILTER_MAX_BYTES)
         options["parquet.bloom.filter.max.bytes"] = str(max_bytes)
