@@ -510,6 +510,7 @@ class Maintenance:
         """Do what `plan` returns, and return the results by action; a dry run returns the items.
 
         Each action is planned on the table that the previous one left, and commits by itself.
+        Properties that the plan proposes (`update_properties`) are left to you.
 
         Args:
             dry_run: Return the items of the plan, and do nothing.

@@ -159,6 +159,21 @@ class ParquetReader:
             if keep and blooms.may_match(candidate.number, request.filter, candidate.size)
         ]
 
+    def may_match(self, fields: tuple[FileField, ...], bound: Bound) -> bool:
+        """Return whether some row group may have a matching row, by its Bloom filters.
+
+        Filters that are larger than their row group are not read.
+        """
+        with reading(self.path):
+            metadata = self.file.metadata
+            blooms = BloomReader(self.source, metadata, _single_leaves(fields))
+            groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+            return any(
+                blooms.may_match(number, bound, group.total_byte_size)
+                for number, group in enumerate(groups)
+                if group.num_rows
+            )
+
     def finds_rows_cheaply(self, finder: ReadRequest, request: ReadRequest) -> bool:
         """Return whether a request for the columns of a filter reads little of what `request` does.
 

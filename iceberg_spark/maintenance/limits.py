@@ -126,6 +126,10 @@ class UpkeepLimits:
     """Equality delete files."""
     manifests: int = 30
     """Manifests, if half of them would suffice."""
+    row_changes: int = 5
+    """Snapshots that change rows, and ..."""
+    keyed_files: int = 100
+    """... data files, from which Bloom filters for the keys are proposed."""
     listed_files: int = 50_000
     """Data files up to which a table's folder is listed for orphans: 50 requests, 2 seconds."""
     auto_files: int = 100

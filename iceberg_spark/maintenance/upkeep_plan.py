@@ -23,19 +23,37 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.data_file import DataFileContent
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.properties import (
+    DEFAULT_FILE_FORMAT,
     GC_ENABLED,
     MANIFEST_TARGET_SIZE_BYTES,
+    PARQUET_BLOOM_FILTER_COLUMN_PREFIX,
     bool_property,
     positive_property,
+    text_property,
+)
+from iceberg_spark.spec.snapshot import Operation, Snapshot
+from iceberg_spark.spec.types import (
+    DateType,
+    DecimalType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
 )
 
 _MB = 1024 * 1024
+_EXACT = (
+    IntegerType | LongType | StringType | DateType | TimestampType | TimestamptzType | DecimalType
+)
+"""Types whose values can be looked up in Bloom filters by the keys of a MERGE."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceItem:
     """One item: the method of `t.maintenance`, the reason, the cost and the gain.
 
+    The action `update_properties` is a proposal: `options` are properties to set.
     `bytes` are read and written; `requests` are sent to an object store. Both are approximate.
     `gain` is a sentence with the numbers that the plan knows, for people.
     """
@@ -63,7 +81,8 @@ def plan_upkeep(catalog: Catalog, table: LoadedTable) -> tuple[MaintenanceItem, 
     Reads the manifests of the main branch, and lists the table's folder if it has at most 50,000
     files. Raises StorageError, CorruptFileError.
     """
-    return tuple(item for look in LOOKS if (item := look(catalog, table)) is not None)
+    looks = (*LOOKS, keys_without_filters)
+    return tuple(item for look in looks if (item := look(catalog, table)) is not None)
 
 
 def old_snapshots(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
@@ -207,6 +226,47 @@ def orphans(catalog: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     return MaintenanceItem("remove_orphan_files", reason, 0, requests, gain=gain)
 
 
+def keys_without_filters(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
+    """Propose Bloom filters for identifier fields of a table that row-level changes rewrite.
+
+    A MERGE does not record its keys; the identifier fields are the keys that the schema declares.
+    Columns by which the files are sorted or partitioned need no filters: bounds suffice.
+    """
+    metadata = table.metadata
+    head = metadata.branch_head()
+    changes = sum(
+        (snapshot.summary or {}).get("operation") == Operation.OVERWRITE
+        for snapshot in metadata.snapshots.values()
+    )
+    files = _total(head, "total-data-files")
+    if changes < UPKEEP.row_changes or files < UPKEEP.keyed_files:
+        return None
+    order = metadata.sort_orders[metadata.default_sort_order_id].fields[:1]
+    arranged = {field.source_id for field in order}
+    arranged |= {field.source_id for field in metadata.spec.fields}
+    columns = [
+        metadata.schema.find_column_name(field_id)
+        for field_id in metadata.schema.identifier_field_ids
+        if isinstance(metadata.schema.find_type(field_id), _EXACT) and field_id not in arranged
+    ]
+    missing = {f"{PARQUET_BLOOM_FILTER_COLUMN_PREFIX}{name}": "true" for name in columns}
+    missing = {key: text for key, text in missing.items() if key not in metadata.properties}
+    if not missing or text_property(metadata.properties, DEFAULT_FILE_FORMAT) != "parquet":
+        return None
+    reason = (
+        f"{changes:,} snapshots changed rows of {files:,} files by key; set "
+        f"{', '.join(missing)} and rewrite the data files"
+    )
+    size = 2 * _total(head, "total-files-size")
+    gain = f"Data files that a MERGE of few keys opens: those with its keys, not all {files:,}."
+    return MaintenanceItem("update_properties", reason, size, 2 * files, missing, gain)
+
+
+def _total(snapshot: Snapshot | None, key: str) -> int:
+    text = "0" if snapshot is None else (snapshot.summary or {}).get(key, "0")
+    return int(text) if text.isdigit() else 0
+
+
 LOOKS: tuple[Look, ...] = (
     old_snapshots,
     badly_made_files,
@@ -216,7 +276,7 @@ LOOKS: tuple[Look, ...] = (
     small_manifests,
     orphans,
 )
-"""The checks, in the order of the work: an earlier item can make later ones needless."""
+"""The checks of what `run` does, in this order: an earlier item can make later ones needless."""
 
 
 def one_by_one(catalog: Catalog, newest: Callable[[], LoadedTable]) -> Iterator[MaintenanceItem]:

@@ -87,6 +87,21 @@ def read_task(
                 yield rows
 
 
+def may_have_matches(context: ScanContext, io: FileIO, task: FileScanTask) -> bool:
+    """Return whether the Bloom filters of a Parquet file allow rows that match the residual.
+
+    Reads the footer, and filters that are smaller than their row groups; no rows. Files of other
+    formats are not opened. Raises as `read_task` does.
+    """
+    if task.file_format is not FileFormat.PARQUET:
+        return True
+    with open_data_file(io, task.file_path, task.file_format) as file:
+        if not isinstance(file, ParquetReader):
+            return True
+        fields = _identified(context, task, file, constants(context, task))
+        return file.may_match(fields, task.residual)
+
+
 def _deletes_in_range(task: FileScanTask, file: DataFileReader) -> tuple[DeleteFile, ...]:
     """Leave out position deletes whose positions all lie outside the rows of a split."""
     if task.is_whole_file or not task.delete_files:

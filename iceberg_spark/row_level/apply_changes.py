@@ -94,7 +94,7 @@ def apply_here(
     verb: RowVerb, context: WriteContext, plan: CdcPlan, events: Events, ledger: Ledger
 ) -> CdcChange:
     """Return the change of the events. Memory holds them and the rows of their keys."""
-    row_filter: Unbound | None = ranges_of(plan.schema, events.keys)
+    row_filter: Unbound | None = ranges_of(plan.schema, events.keys, verb.metadata.properties)
     target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
     scanned = ScannedKeys(
         target,

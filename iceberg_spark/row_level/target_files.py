@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +13,25 @@ import pyarrow.compute as pc
 from iceberg_spark.commits.manifest_filter import MatchingRows, row_matches
 from iceberg_spark.commits.new_manifests import read_entries
 from iceberg_spark.errors import ValidationException
-from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, Bound, Unbound
+from iceberg_spark.expr.nodes import (
+    ALWAYS_FALSE,
+    ALWAYS_TRUE,
+    And,
+    Bound,
+    BoundReference,
+    Comparison,
+    In,
+    Op,
+    Or,
+    Unbound,
+)
 from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.read.task_reader import may_have_matches
+from iceberg_spark.row_level.key_ranges import most_values
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.limits import LOOK_UPS
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.planning_tasks import PlanningTasks
@@ -24,6 +39,7 @@ from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +82,10 @@ def target_files(
 
     With `prove`, files are separated if their partition or metrics prove that all their rows match.
     This reads no data file (Java: SparkTable.canDeleteWhere). `pruned_by` leaves out files but
-    proves nothing. The plan has all deletes of the files, since a change may rewrite the rows that
-    do not match. `tasks` may read the manifests (see `planner.plan`), but prove nothing.
+    proves nothing. If the filter compares columns for which the table's properties request Bloom
+    filters, files without the values are left out, see `_with_values`. The plan has all deletes of
+    the files, since a change may rewrite the rows that do not match. `tasks` may read the manifests
+    (see `planner.plan`), but prove nothing.
 
     Raises:
         ValidationException: a file is listed twice and would not be removed as a whole; the message
@@ -83,11 +101,13 @@ def target_files(
     planned = plan(metadata, io, context, whole_files=True, pruned_by=pruned_by, tasks=tasks)
     proved = _proved_paths(metadata, io, context) if prove and len(planned) else None
     if proved is None or not len(proved):
+        planned = _with_values(planned, metadata, io)
         _refuse_repeated(planned)
         return Target(metadata, planned)
     mask = pc.is_in(planned.files.column("file_path"), value_set=proved)
     proved_files = replace(planned, files=planned.files.filter(mask))
     rest = replace(planned, files=planned.files.filter(pc.invert(mask)))
+    rest = _with_values(rest, metadata, io)
     _refuse_repeated(rest)
     return Target(metadata, rest, tuple(proved_files))
 
@@ -106,6 +126,52 @@ def _refuse_repeated(planned: ScanPlan) -> None:
             "changed: list it once by overwrite_files(add=[file], delete=[file]) of a transaction, "
             "or delete all of its rows by a filter"
         )
+
+
+def _with_values(planned: ScanPlan, metadata: TableMetadata, io: FileIO) -> ScanPlan:
+    """Leave out files that lack the values of the filter, by their footers and Bloom filters.
+
+    Metadata has pruned the files by their bounds before. A sample of the files is opened first: the
+    others are opened only if enough of it is left out.
+    """
+    count = len(planned)
+    properties = metadata.properties
+    if count < LOOK_UPS.least_files or count > LOOK_UPS.most_files:
+        return planned
+    if not _is_looked_up(planned.context.row_filter, metadata.schema, properties):
+        return planned
+    tasks = list(planned)
+    may_match = np.ones(count, np.bool_)
+    step = -(-count // LOOK_UPS.sampled_files)
+    sample = np.arange(0, count, step)
+    others = np.setdiff1d(np.arange(count), sample)
+
+    def look(index: int) -> bool:
+        return may_have_matches(planned.context, io, tasks[index])
+
+    with ThreadPoolExecutor(LOOK_UPS.threads, "look-up") as pool:
+        may_match[sample] = list(pool.map(look, sample.tolist()))
+        if np.count_nonzero(~may_match[sample]) < LOOK_UPS.least_share * len(sample):
+            others = others[:0]
+        may_match[others] = list(pool.map(look, others.tolist()))
+    return replace(planned, files=planned.files.filter(pa.array(may_match)))
+
+
+def _is_looked_up(bound: Bound, schema: Schema, properties: Mapping[str, str]) -> bool:
+    """Return whether Bloom filters can decide that no row of a file matches a filter."""
+    match bound:
+        case And(children=children):
+            return any(_is_looked_up(child, schema, properties) for child in children)
+        case Or(children=children):
+            return all(_is_looked_up(child, schema, properties) for child in children)
+        case Comparison(op=Op.EQ, term=BoundReference() as term):
+            values = 1
+        case In(term=BoundReference() as term, values=members, negated=False):
+            values = len(members)
+        case _:
+            return False
+    name = schema.find_column_name(term.field_id)
+    return name is not None and values <= most_values(properties, name)
 
 
 def only_files(planned: ScanPlan, paths: Collection[str]) -> ScanPlan:

@@ -45,4 +45,23 @@ class PlanningLimits:
     """Bytes: a split that adapts to the scan's size is no smaller (Java: `TableScanUtil`)."""
 
 
+@dataclass(frozen=True, slots=True)
+class LookUpLimits:
+    """When files are opened to look for values in their Bloom filters."""
+
+    least_files: int = 2
+    """Files: a single one is read at once."""
+    most_files: int = 2_000
+    """Files of which footers and filters are read: 0.3 ms of CPU and two requests each."""
+    sampled_files: int = 32
+    """Files that are opened first ..."""
+    least_share: float = 0.1
+    """... and the share of them that has to be left out, or the others are not opened."""
+    useful_share: float = 0.25
+    """Share of the files without the values that Bloom filters have to leave out, at least."""
+    threads: int = 8
+    """Files that are opened at a time."""
+
+
 PLANNING = PlanningLimits()
+LOOK_UPS = LookUpLimits()

@@ -67,7 +67,9 @@ def merge_on_spark(
     given_names = clauses.names
     with (
         spark_errors("The merge"),
-        read_once(frame, on, context.schema, verb.dialect, given_names) as rows,
+        read_once(
+            frame, on, context.schema, verb.dialect, given_names, verb.metadata.properties
+        ) as rows,
     ):
         row_filter = target_filter(verb, on, clauses, rows)
         reached = target_variants(verb, on, clauses)

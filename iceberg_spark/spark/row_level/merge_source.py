@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,7 +16,13 @@ from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.expr.parse_condition import Equality, equalities
-from iceberg_spark.row_level.key_ranges import compares, key_range, range_type
+from iceberg_spark.row_level.key_ranges import (
+    compares,
+    key_range,
+    key_values,
+    most_values,
+    range_type,
+)
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
@@ -62,20 +68,23 @@ def read_once(
     schema: Schema,
     dialect: Dialect = SPARK,
     names: Names = MERGE_NAMES,
+    properties: Mapping[str, str] | None = None,
 ) -> Iterator[Source]:
     """Persist the source while the block runs, so that each pass reads the same rows.
 
-    Spark holds them in its storage memory and spills to local disk.
+    Spark holds them in its storage memory and spills to local disk. `properties` of the table tell
+    for which of its columns to collect keys, see `key_ranges.most_values`.
     """
     target, source_name = str(names.target), str(names.source)
     numbered = source.select("*", sf.monotonically_increasing_id().alias(SOURCE_ROW))
     with kept_rows(numbered) as persisted:
-        yield _measured(
-            persisted.alias(source_name), equalities(on, target, source_name, dialect), schema
-        )
+        keys = equalities(on, target, source_name, dialect)
+        yield _measured(persisted.alias(source_name), keys, schema, properties or {})
 
 
-def _measured(rows: DataFrame, keys: Sequence[Equality], schema: Schema) -> Source:
+def _measured(
+    rows: DataFrame, keys: Sequence[Equality], schema: Schema, properties: Mapping[str, str]
+) -> Source:
     """Count the rows and find the ranges of their keys, in the pass that reads them."""
     usable = [(key, kind) for key in keys if (kind := range_type(schema, key.column))]
     sides = [
@@ -96,6 +105,11 @@ def _measured(rows: DataFrame, keys: Sequence[Equality], schema: Schema) -> Sour
             continue
         with_nulls = key.null_safe and measured.column(f"nulls{index}")[0].as_py() > 0
         part = key_range(key.column, low[0], high[0], with_nulls=with_nulls)
+        most = most_values(properties, key.column)
+        if low[0].is_valid and count <= most:
+            values = rows.select(expression(key.other).alias("key")).toArrow().column("key")
+            values = values if with_nulls else values.drop_null()
+            part = key_values(key.column, values, most) or part
         if part is not None:
             parts.append(part)
     if not parts:

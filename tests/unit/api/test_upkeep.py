@@ -18,7 +18,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.maintenance import auto_compact, upkeep_plan
 from iceberg_spark.maintenance.limits import UPKEEP
-from tests.unit.api.tables import ids, make, rows
+from tests.unit.api.tables import ids, make, new_location, rows
 
 AUTO = {"maintenance.auto-compact.enabled": "true", "maintenance.auto-compact.min-files": "5"}
 UNMERGED = {"commit.manifest-merge.enabled": "false"}
@@ -86,6 +86,44 @@ def test_manifests_are_rewritten_where_half_would_do(
     assert "rewrite_manifests" in actions(table)
     assert table.maintenance.run()["rewrite_manifests"].added_manifests_count == 1  # type: ignore[attr-defined]
     assert "rewrite_manifests" not in actions(table)
+
+
+def test_bloom_filters_are_proposed_for_keys_of_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = replace(UPKEEP, keyed_files=3, row_changes=2)
+    monkeypatch.setattr(upkeep_plan, "UPKEEP", limits)
+    table = make(schema="id bigint NOT NULL, k string")
+    for number in range(4):
+        table.append(rows(id=[number, number + 4], k=["a", "b"]))
+    table.delete("id = 0")
+    with table.update_schema() as update:
+        update.set_identifier_fields("id")
+    assert "update_properties" not in actions(table)
+    table.delete("id = 1")
+    (item,) = [item for item in table.maintenance.plan() if item.action == "update_properties"]
+    assert item.options == {"write.parquet.bloom-filter-enabled.column.id": "true"}
+    assert item.reason.startswith("2 snapshots changed rows of 4 files by key")
+    assert "update_properties" not in table.maintenance.run()
+    table.update_properties().set(dict(item.options)).commit()  # type: ignore[call-overload]
+    assert "update_properties" not in actions(table)
+
+
+@pytest.mark.parametrize(
+    ("kind", "created"),
+    [
+        ("bigint", {"sort_order": ["id"]}),
+        ("bigint", {"partition_by": ["bucket(2, id)"]}),
+        ("binary", {}),
+        ("bigint", {"properties": {"write.format.default": "orc"}}),
+    ],
+)
+def test_no_filters_are_proposed_where_they_do_not_help(
+    monkeypatch: pytest.MonkeyPatch, kind: str, created: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(upkeep_plan, "UPKEEP", replace(UPKEEP, keyed_files=0, row_changes=0))
+    table = ice.create_table(new_location(), f"id {kind} NOT NULL, k string", **created)
+    with table.update_schema() as update:
+        update.set_identifier_fields("id")
+    assert "update_properties" not in actions(table)
 
 
 def test_folders_of_large_tables_are_not_listed(
