@@ -46,6 +46,11 @@ class OrphanLimits:
     """The age of an orphan without `older_than`, as in Java's procedure."""
     listed_at_once: int = 10_000
     """Files fetched from a listing at a time."""
+    hashed_from_files: int = 500_000
+    """Live files of a table from which on files in use are left out while a folder is listed: they
+    would take 500 bytes each."""
+    paths_at_once: int = 100_000
+    """Paths of metadata that are compared at a time, if there are no more files to compare."""
     deletes: int = 8
     """Threads that delete files, without `max_concurrent_deletes`."""
     looked_at: int = 100

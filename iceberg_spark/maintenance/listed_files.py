@@ -6,7 +6,7 @@ Source of the hidden files: Java's HiddenPathFilter and PartitionAwareHiddenPath
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
 from iceberg_spark.catalog.owned import POINTERS, STAGING
 from iceberg_spark.errors import InvalidInputError, ValidationException
@@ -48,11 +49,17 @@ class Listing:
 
 
 def listed_files(
-    io: FileIO, folder: str, metadata: TableMetadata, older_than_ms: int, own: frozenset[str]
+    io: FileIO,
+    folder: str,
+    metadata: TableMetadata,
+    older_than_ms: int,
+    own: frozenset[str],
+    is_in_use: Callable[[Column], Column] | None = None,
 ) -> Listing:
     """List a folder. `own` are the folders, by their paths in it, whose pointers are the table's.
 
-    Memory: about 150 bytes for each file that is old enough.
+    Files for which `is_in_use` returns true are left out. Memory: about 150 bytes for each other
+    file that is old enough.
 
     Raises:
         ValidationException: a table of another format shares the folder.
@@ -70,11 +77,14 @@ def listed_files(
         named = portion.column(0).filter(pc.match_substring_regex(below, POINTERS))
         pointers += named.chunks
         old = pc.less(portion.column(1), limit)
-        candidates.append(portion.filter(pc.and_(old, pc.invert(hidden(below)))))
-    old_files = pa.concat_tables(candidates)
+        old_files = portion.filter(pc.and_(old, pc.invert(hidden(below))))
+        if is_in_use is not None and old_files.num_rows:
+            in_use = is_in_use(concat(old_files.column(0)))
+            old_files = old_files.filter(pc.invert(in_use))
+        candidates.append(old_files)
     every = pa.chunked_array(pointers).combine_chunks()
     areas = _areas(pc.utf8_slice_codeunits(every, len(root)).to_pylist(), own)
-    return Listing(old_files, every, areas | _marked(marks, folder))
+    return Listing(pa.concat_tables(candidates), every, areas | _marked(marks, folder))
 
 
 def outside(files: Table, folder: str, areas: Iterable[str]) -> Table:

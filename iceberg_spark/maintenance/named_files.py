@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.arrow import polars_threads
+from iceberg_spark.arrow.arrays import concat, from_numpy
+from iceberg_spark.arrow.row_hashes import Words, hash_rows, polars_frame
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.versions import hint_path
 from iceberg_spark.errors import ValidationException
@@ -22,7 +26,7 @@ from iceberg_spark.maintenance.file_keys import (
     is_same_store,
     may_be_same_file,
 )
-from iceberg_spark.maintenance.limits import EXPIRING
+from iceberg_spark.maintenance.limits import EXPIRING, ORPHANS
 from iceberg_spark.maintenance.reachable import live_files, manifests_of, statistics_paths
 
 Table: TypeAlias = Any  # pyarrow ships no types
@@ -48,6 +52,47 @@ def candidates(paths: Column, equal: Equal) -> Table:
     return keyed.append_column(CANDIDATES.field("named_store"), pa.nulls(len(paths), pa.string()))
 
 
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """The locations that a table's metadata has, as sorted hashes of 8 bytes.
+
+    They leave files in use out of a listing. The hash of an orphan is that of a file in use with a
+    probability of one in a trillion: the orphan stays then.
+    """
+
+    hashes: Words
+    keys: FileKeys
+
+    @classmethod
+    def of_large_table(cls, table: LoadedTable, equal: Equal) -> NamedFiles | None:
+        """Return the locations of a table of ORPHANS.hashed_from_files files, else None.
+
+        Raises StorageError and CorruptFileError if metadata cannot be read.
+        """
+        metadata = table.metadata
+        manifests = manifests_of(table.io, (), metadata, metadata)
+        if polars_threads.are_lost() or manifests.most_live_files < ORPHANS.hashed_from_files:
+            return None
+        return cls.of(_named(table, paths_at_once=ORPHANS.paths_at_once), FileKeys(equal))
+
+    @classmethod
+    def of(cls, locations: Iterable[Column], keys: FileKeys) -> NamedFiles:
+        """Return some locations."""
+        hashes = np.concatenate([_hashes(keys.table(paths)) for paths in locations])
+        hashes.sort()
+        return cls(hashes, keys)
+
+    def has(self, paths: Column) -> Column:
+        """Return which locations the metadata has, in the same store and spelling of the path."""
+        hashes = _hashes(self.keys.table(paths))
+        nearest = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        return from_numpy(self.hashes[nearest] == hashes)
+
+
+def _hashes(keyed: Table) -> Words:
+    return hash_rows(polars_frame([concat(_full_keys(keyed))]))
+
+
 def unnamed(table: LoadedTable, files: Table, equal: Equal, mismatch: PrefixMismatch) -> Table:
     """Return the files (CANDIDATES) that no snapshot of a table refers to.
 
@@ -56,7 +101,8 @@ def unnamed(table: LoadedTable, files: Table, equal: Equal, mismatch: PrefixMism
     read.
     """
     keys = FileKeys(equal)
-    for paths in _named(table):
+    at_once = min(EXPIRING.paths_at_once, max(ORPHANS.paths_at_once, files.num_rows))
+    for paths in _named(table, paths_at_once=at_once):
         if not files.num_rows:
             break
         files = _without(files, keys.table(paths))
@@ -68,8 +114,8 @@ def unnamed(table: LoadedTable, files: Table, equal: Equal, mismatch: PrefixMism
     return files.filter(pc.invert(doubtful))
 
 
-def _named(table: LoadedTable) -> Iterator[Column]:
-    """Yield the locations of all of a table's files, about a million at a time."""
+def _named(table: LoadedTable, *, paths_at_once: int) -> Iterator[Column]:
+    """Yield the locations of all of a table's files, about so many at a time."""
     metadata, io = table.metadata, table.io
     lists = [
         snapshot.manifest_list for snapshot in metadata.snapshots.values() if snapshot.manifest_list
@@ -82,7 +128,7 @@ def _named(table: LoadedTable) -> Iterator[Column]:
     held: list[Column] = []
     for files in live_files(io, manifests):
         held += files.column("file_path").chunks
-        if sum(map(len, held)) >= EXPIRING.paths_at_once:
+        if sum(map(len, held)) >= paths_at_once:
             yield pa.concat_arrays(held)
             held = []
     if held:

@@ -62,8 +62,17 @@ class Manifests:
     @property
     def most_files(self) -> int:
         """The maximum number of live files in the unreachable manifests."""
-        counts = (self.unreachable.column(name) for name in MANIFESTS.names[2:])
-        return sum(pc.sum(pc.fill_null(count, 0)).as_py() or 0 for count in counts)
+        return _most_files(self.unreachable)
+
+    @property
+    def most_live_files(self) -> int:
+        """The maximum number of live files in the kept manifests."""
+        return _most_files(self.remaining)
+
+
+def _most_files(manifests: Table) -> int:
+    counts = (manifests.column(name) for name in MANIFESTS.names[2:])
+    return sum(pc.sum(pc.fill_null(count, 0)).as_py() or 0 for count in counts)
 
 
 def manifests_of(

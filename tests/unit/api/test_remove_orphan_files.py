@@ -26,10 +26,23 @@ from iceberg_spark.errors import (
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.maintenance import named_files, orphan_files
 from iceberg_spark.maintenance.file_keys import Equal, FileKeys
-from iceberg_spark.maintenance.named_files import PrefixMismatch, candidates, unnamed
+from iceberg_spark.maintenance.named_files import (
+    NamedFiles,
+    PrefixMismatch,
+    candidates,
+    unnamed,
+)
+from tests.limits import set_limits
 from tests.unit.api.tables import files_below, ids, make, make_anywhere, rows
 
 WEEK_S = 7 * 24 * 3600
+
+
+@pytest.fixture(autouse=True, params=[500_000, 0], ids=["small", "large"])
+def hashed_from_files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """All tables are small or large ones, whose files in use are left out of the listing."""
+    set_limits(monkeypatch, named_files, "ORPHANS", hashed_from_files=request.param)
+    return int(request.param)
 
 
 def aged(folder: Path) -> Path:
@@ -112,6 +125,23 @@ def test_a_table_with_everything_in_it_loses_only_its_strays(tmp_path: Path) -> 
     for other in (sibling, nested, inner):
         assert ids(ice.load_table(other.location())) == [1]
     assert removed(again, tmp_path) == set()
+
+
+def test_the_files_in_use_of_a_large_table_are_not_held(
+    tmp_path: Path, hashed_from_files: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = with_history(tmp_path / "t")
+    strays = put(tmp_path / "t", "data/stray.parquet", "stray")
+    aged(tmp_path)
+    held: list[int] = []
+
+    def counted(paths: Any, equal: Equal) -> Any:
+        held.append(len(paths))
+        return candidates(paths, equal)
+
+    monkeypatch.setattr(orphan_files, "candidates", counted)
+    assert removed(table, tmp_path / "t") == strays
+    assert (held == [len(strays)]) is (hashed_from_files == 0)
 
 
 def test_a_checkpoint_at_the_tables_own_folder_leaves_the_tables_metadata_to_be_cleaned(
@@ -363,7 +393,7 @@ def judged(
     named: str | list[str], listed: str, equal: Equal, mode: str, patch: pytest.MonkeyPatch
 ) -> str:
     names = [named] if isinstance(named, str) else named
-    patch.setattr(named_files, "_named", lambda _: iter([pa.array(names, pa.string())]))
+    patch.setattr(named_files, "_named", lambda *_, **__: iter([pa.array(names, pa.string())]))
     found = candidates(pa.array([listed], pa.string()), equal)
     try:
         left = unnamed(_Names(), found, equal, PrefixMismatch(mode))  # type: ignore[arg-type]
@@ -424,6 +454,15 @@ def test_a_case_insensitive_file_system_has_one_file_for_both_spellings(
     assert judged(named, listed, plain, "ERROR", monkeypatch) == "orphan"
     os.link(listed, named)
     assert judged(named, listed, plain, "DELETE", monkeypatch) == "kept"
+
+
+@pytest.mark.parametrize(("named", "listed", "said"), SPELLINGS)
+def test_only_a_file_in_use_is_left_out_of_the_listing_of_a_large_table(
+    named: str, listed: str, said: str
+) -> None:
+    in_use = NamedFiles.of([pa.array([named])], FileKeys(Equal({}, {})))
+    assert said == "kept" or in_use.has(pa.array([listed])).to_pylist() == [False]
+    assert in_use.has(pa.array([named, f"{named}2"])).to_pylist() == [True, False]
 
 
 def test_the_store_and_the_place_of_a_location_are_told_apart() -> None:
