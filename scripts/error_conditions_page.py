@@ -8,9 +8,8 @@ import inspect
 import sys
 from pathlib import Path
 
-from iceberg_spark.pyspark_hooks.spark_errors import CONDITIONS
 from iceberg_spark.spark.session import error_conditions
-from iceberg_spark.spark.session.error_conditions import ErrorCondition
+from iceberg_spark.spark.session.error_conditions import CONDITIONS, ErrorCondition
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "error-conditions.md"
 BEGIN = "<!-- begin: make settings -->"

@@ -56,7 +56,8 @@ def _shown(page: str) -> list[tuple[str, str]]:
 
 
 def _calls(text: str, *, shows: bool) -> str:
-    statements = [one.strip() for one in _END.split(text) if one.strip()]
+    is_script = text.startswith("BEGIN\n")
+    statements = [text] if is_script else [one.strip() for one in _END.split(text) if one.strip()]
     ends = ["collect()"] * len(statements)
     if shows:
         ends[-1] = "show(truncate=False)"

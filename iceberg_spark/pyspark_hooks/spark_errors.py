@@ -7,7 +7,7 @@ errors of the hooks of `enable` are instances of both classes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -22,54 +22,25 @@ from pyspark.errors import (
 
 from iceberg_spark.errors import (
     AlreadyExistsError,
-    ColumnAlreadyExistsError,
-    ExtraFieldsError,
     IcebergError,
     IncompatibleTypeError,
     InvalidInputError,
     MergeCardinalityError,
-    MissingFieldsError,
-    NamespaceAlreadyExistsError,
     NamespaceNotEmptyError,
-    NoSuchColumnError,
-    NoSuchNamespaceError,
-    NoSuchProcedureError,
-    NoSuchTableError,
-    NoSuchViewError,
-    NotEnoughColumnsError,
     NotFoundError,
     NullValueError,
-    TableAlreadyExistsError,
-    TooManyColumnsError,
     UnsupportedError,
-    ViewAlreadyExistsError,
 )
 from iceberg_spark.spark.session.active_session import active_session
-from iceberg_spark.spark.session.error_conditions import condition_of
+from iceberg_spark.spark.session.error_conditions import (
+    COLUMN_TYPE,
+    CONDITIONS,
+    condition_of,
+    spark_condition,
+)
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-CONDITIONS: Mapping[type[IcebergError], tuple[str, str]] = {
-    NoSuchTableError: ("TABLE_OR_VIEW_NOT_FOUND", "42P01"),
-    NoSuchViewError: ("VIEW_NOT_FOUND", "42P01"),
-    NoSuchNamespaceError: ("SCHEMA_NOT_FOUND", "42704"),
-    TableAlreadyExistsError: ("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07"),
-    ViewAlreadyExistsError: ("VIEW_ALREADY_EXISTS", "42P07"),
-    NamespaceAlreadyExistsError: ("SCHEMA_ALREADY_EXISTS", "42P06"),
-    NamespaceNotEmptyError: ("SCHEMA_NOT_EMPTY", "2BP01"),
-    NoSuchColumnError: ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703"),
-    ColumnAlreadyExistsError: ("FIELD_ALREADY_EXISTS", "42710"),
-    TooManyColumnsError: ("INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS", "21S01"),
-    NotEnoughColumnsError: ("INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS", "21S01"),
-    MissingFieldsError: ("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA", "KD000"),
-    ExtraFieldsError: ("INCOMPATIBLE_DATA_FOR_TABLE.EXTRA_STRUCT_FIELDS", "KD000"),
-    IncompatibleTypeError: ("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST", "KD000"),
-    NullValueError: ("NOT_NULL_ASSERT_VIOLATION", "42000"),
-    MergeCardinalityError: ("MERGE_CARDINALITY_VIOLATION", "23K01"),
-    NoSuchProcedureError: ("FAILED_TO_LOAD_ROUTINE", "38000"),
-}
-"""Spark's error condition and SQLSTATE of each class that Java's catalogs raise a condition for."""
 
 _PRIVATE_VIEW = re.compile(r"\biceberg_spark_[0-9a-f]{32} AS ")
 """A view in place of a table while a statement runs, before the table's own name."""
@@ -83,10 +54,8 @@ _OF_VALUES = (ArithmeticException, NumberFormatException, DateTimeException)
 _AT_RUNTIME = (NullValueError, MergeCardinalityError)
 """Classes of the latter kind that are derived from one of the former."""
 
-_COLUMN_TYPE = "INVALID_COLUMN_OR_FIELD_DATA_TYPE"
-"""The condition of `DataFrame.to`, by which this library stores values in the table's types."""
 _COLUMN_TYPE_TEXT = re.compile(
-    rf"\[{_COLUMN_TYPE}\] Column or field (?P<column>.+?) is of type (?P<type>.+?) "
+    rf"\[{COLUMN_TYPE}\] Column or field (?P<column>.+?) is of type (?P<type>.+?) "
     r"while it's required to be (?P<required>.+?)(?:\.?( SQLSTATE.*)?)$",
     re.MULTILINE,
 )
@@ -111,7 +80,7 @@ def raising_spark_errors(function: Callable[Parameters, Result]) -> Callable[Par
             cause = None if isinstance(error.__cause__, AnalysisException) else error.__cause__
             raise spark_error(error) from cause
         except PySparkException as error:
-            if error.getCondition() != _COLUMN_TYPE:
+            if error.getCondition() != COLUMN_TYPE:
                 raise without_server_trace(error).with_traceback(None)  # noqa: B904 - the same
             line = str(error).partition("\n")[0]  # over Connect frames of the server follow
             raise spark_error(IncompatibleTypeError(_store_text(line))) from None
@@ -138,7 +107,7 @@ def spark_error(error: IcebergError) -> IcebergError:
         >>> isinstance(error, AnalysisException), error.getCondition()
         (True, 'TABLE_OR_VIEW_NOT_FOUND')
     """
-    condition, state = _condition(error)
+    condition, state = spark_condition(error)
     return _instance(error, _spark_class(error), condition, state)
 
 
@@ -183,22 +152,7 @@ def _unpickled(
 
 def has_condition(error: IcebergError) -> bool:
     """Return whether an error has a condition of Spark."""
-    return _condition(error)[0] is not None
-
-
-def _condition(error: IcebergError) -> tuple[str | None, str | None]:
-    own = condition_of(error)
-    if own is not None:
-        return own.name, own.sql_state
-    for base in type(error).__mro__:
-        if base in CONDITIONS:
-            return CONDITIONS[base]
-    cause = error.__cause__
-    if isinstance(cause, PySparkException) and cause.getCondition() == _COLUMN_TYPE:
-        return CONDITIONS[IncompatibleTypeError]
-    if isinstance(cause, PySparkException):
-        return cause.getCondition(), cause.getSqlState()
-    return None, None
+    return spark_condition(error)[0] is not None
 
 
 def _spark_class(error: IcebergError) -> type[PySparkException]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
@@ -22,6 +22,8 @@ from iceberg_spark.spark.session.own_methods import run_sql
 
 _EXPLAINED = re.compile(r"\s*(?!EXPLAIN\b|BEGIN\b|DECLARE\b)", re.IGNORECASE)
 """Statements that may follow EXPLAIN in Spark's grammar: no script and no other EXPLAIN."""
+_SCRIPT = re.compile(r"\s*BEGIN\b", re.IGNORECASE)
+_ENDS = "; \t\r\n"
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 
 
@@ -57,21 +59,25 @@ def _empty_frame(session: SparkSession, kind: StructType) -> DataFrame:
     return frame_of_plan(session, _companion(session, "LocalRelation").apply(java))
 
 
-def syntax_error(session: SparkSession, text: str) -> ParseException | None:
+def syntax_error(
+    session: SparkSession, text: str, args: Mapping[str, Any] | None = None
+) -> PySparkException | None:
     """Return the error of Spark's parser for a text; None if it is valid.
 
-    Over Connect the server parses an EXPLAIN of the text, so the position counts that word, too.
+    Over Connect the server parses an EXPLAIN of the text, or a script in which a script is never
+    run. So the position counts what is before the text, too.
     """
     inside: Any = session
+    is_script = _SCRIPT.match(text) is not None
     try:
         if not is_connect(session):
             inside._jsparkSession.sessionState().sqlParser().parsePlan(text)
+        elif is_script:
+            run_sql(session, f"BEGIN IF FALSE THEN {text.rstrip(_ENDS)}\n; END IF; END", args)
         elif _EXPLAINED.match(text):
             run_sql(session, f"EXPLAIN {text}")
-    except ParseException as error:
-        return error
-    except PySparkException:
-        return None
+    except PySparkException as error:
+        return error if is_script or isinstance(error, ParseException) else None
     return None
 
 

@@ -1,11 +1,33 @@
-"""Spark's error conditions for errors that share a class with others."""
+"""Spark's error conditions for errors of this library, by their classes or one by one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from iceberg_spark.errors import IcebergError
+from pyspark.errors import PySparkException
+
+from iceberg_spark.errors import (
+    ColumnAlreadyExistsError,
+    ExtraFieldsError,
+    IcebergError,
+    IncompatibleTypeError,
+    MergeCardinalityError,
+    MissingFieldsError,
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchColumnError,
+    NoSuchNamespaceError,
+    NoSuchProcedureError,
+    NoSuchTableError,
+    NoSuchViewError,
+    NotEnoughColumnsError,
+    NullValueError,
+    TableAlreadyExistsError,
+    TooManyColumnsError,
+    ViewAlreadyExistsError,
+)
 
 _KEY = "_spark_condition"
 
@@ -75,6 +97,8 @@ _TWICE = "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT"
 NAMED_TWICE = ErrorCondition(f"{_TWICE}.DOUBLE_NAMED_ARGUMENT_REFERENCE", "4274K")
 POSITIONAL_AND_NAMED = ErrorCondition(f"{_TWICE}.BOTH_POSITIONAL_AND_NAMED", "4274K")
 AMBIGUOUS_REFERENCE = ErrorCondition("AMBIGUOUS_REFERENCE", "42704")
+INVALID_BOOLEAN_STATEMENT = ErrorCondition("INVALID_BOOLEAN_STATEMENT", "22546")
+VARIABLE_ALREADY_EXISTS = ErrorCondition("VARIABLE_ALREADY_EXISTS", "42723")
 NOT_BOOLEAN = ErrorCondition("DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES", "42K09")
 JOIN_NOT_BOOLEAN = ErrorCondition("JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", "42K0E")
 MISSING_GROUP_BY = ErrorCondition("MISSING_GROUP_BY", "42803")
@@ -82,6 +106,29 @@ UNSUPPORTED_EXPRESSION = ErrorCondition("UNSUPPORTED_EXPR_FOR_OPERATOR", "42K0E"
 NO_MERGE_ACTION = ErrorCondition("NO_MERGE_ACTION_SPECIFIED", "42K0E", at_runtime=True)
 MERGE_AGGREGATE = ErrorCondition("UNSUPPORTED_MERGE_CONDITION.AGGREGATE", "42K0E")
 MERGE_NON_DETERMINISTIC = ErrorCondition("UNSUPPORTED_MERGE_CONDITION.NON_DETERMINISTIC", "42K0E")
+
+COLUMN_TYPE = "INVALID_COLUMN_OR_FIELD_DATA_TYPE"
+"""The condition of `DataFrame.to`, by which this library stores values in the table's types."""
+CONDITIONS: Mapping[type[IcebergError], tuple[str, str]] = {
+    NoSuchTableError: ("TABLE_OR_VIEW_NOT_FOUND", "42P01"),
+    NoSuchViewError: ("VIEW_NOT_FOUND", "42P01"),
+    NoSuchNamespaceError: ("SCHEMA_NOT_FOUND", "42704"),
+    TableAlreadyExistsError: ("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07"),
+    ViewAlreadyExistsError: ("VIEW_ALREADY_EXISTS", "42P07"),
+    NamespaceAlreadyExistsError: ("SCHEMA_ALREADY_EXISTS", "42P06"),
+    NamespaceNotEmptyError: ("SCHEMA_NOT_EMPTY", "2BP01"),
+    NoSuchColumnError: ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703"),
+    ColumnAlreadyExistsError: ("FIELD_ALREADY_EXISTS", "42710"),
+    TooManyColumnsError: ("INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS", "21S01"),
+    NotEnoughColumnsError: ("INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS", "21S01"),
+    MissingFieldsError: ("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA", "KD000"),
+    ExtraFieldsError: ("INCOMPATIBLE_DATA_FOR_TABLE.EXTRA_STRUCT_FIELDS", "KD000"),
+    IncompatibleTypeError: ("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST", "KD000"),
+    NullValueError: ("NOT_NULL_ASSERT_VIOLATION", "42000"),
+    MergeCardinalityError: ("MERGE_CARDINALITY_VIOLATION", "23K01"),
+    NoSuchProcedureError: ("FAILED_TO_LOAD_ROUTINE", "38000"),
+}
+"""Spark's error condition and SQLSTATE of each class that Java's catalogs raise a condition for."""
 
 
 def with_condition(error: E, condition: ErrorCondition) -> E:
@@ -101,3 +148,24 @@ def condition_of(error: IcebergError) -> ErrorCondition | None:
     """Return the condition that an error was given, None for the condition of its class."""
     condition: ErrorCondition | None = vars(error).get(_KEY)
     return condition
+
+
+def spark_condition(error: IcebergError | PySparkException) -> tuple[str | None, str | None]:
+    """Return the condition and the SQLSTATE that an enabled session reports for an error.
+
+    They are those that the error was given, of its class, or of Spark's error that caused it.
+    """
+    if isinstance(error, PySparkException):
+        return error.getCondition(), error.getSqlState()
+    own = condition_of(error)
+    if own is not None:
+        return own.name, own.sql_state
+    for base in type(error).__mro__:
+        if base in CONDITIONS:
+            return CONDITIONS[base]
+    cause = error.__cause__
+    if isinstance(cause, PySparkException) and cause.getCondition() == COLUMN_TYPE:
+        return CONDITIONS[IncompatibleTypeError]
+    if isinstance(cause, PySparkException):
+        return cause.getCondition(), cause.getSqlState()
+    return None, None
