@@ -5,15 +5,17 @@ Names of the methods are PyIceberg's and Java's, columns and types are Java's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from iceberg_spark.arrow.public_types import public_schema
+from iceberg_spark.arrow.public_types import public_batches, public_schema
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.inspect.names import MetadataTable
-from iceberg_spark.inspect.request import inspection, parts, read_parts
+from iceberg_spark.expr.build import Predicate
+from iceberg_spark.inspect.names import MetadataTable, metadata_table
+from iceberg_spark.inspect.request import Inspection, inspection, parts, read_parts
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.request import ScanRequest
 from iceberg_spark.spec.printable import printable
@@ -26,7 +28,7 @@ class Inspect:
     Methods with `snapshot_id` show the newest snapshot of main, or the one that is named by its
     id, by `ref` (a branch or tag) or by a time (`as_of_timestamp_ms`, ms since the epoch). Their
     columns are those of the table's current schema. An unknown snapshot is a NoSuchSnapshotError.
-    For more rows than memory holds, or work on a cluster, load "T#files" with Spark.
+    For more rows than memory holds, read `to_arrow_batch_reader`, or load "T#files" with Spark.
     """
 
     loaded: LoadedTable
@@ -273,13 +275,56 @@ class Inspect:
         """
         return self._table(MetadataTable.PARTITION_STATISTICS_FILES)
 
+    def to_arrow_batch_reader(
+        self,
+        name: str,
+        row_filter: str | Predicate | None = None,
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of_timestamp_ms: int | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return the rows of a metadata table as a stream; memory holds those of a few manifests.
+
+        Args:
+            name: The metadata table, such as "files".
+            row_filter: A predicate on its columns.
+            selected_fields: Its columns, "a.b" for a field of a struct; other ones of manifests are
+                not decoded.
+            snapshot_id: The snapshot, for tables of one; by default the newest one of main.
+            ref: Or the branch or tag that has it.
+            as_of_timestamp_ms: Or a time, in milliseconds since 1970.
+
+        Raises:
+            InvalidInputError: There is no such metadata table.
+            InvalidOptionError: A snapshot is chosen for a table that shows all snapshots.
+
+        Examples:
+            >>> for batch in t.inspect.to_arrow_batch_reader("files", "record_count < 100"):
+            ...     print(batch["file_path"])
+        """
+        request = replace(
+            _snapshot_request(snapshot_id, ref, as_of_timestamp_ms),
+            row_filter=row_filter,
+            selected_fields=tuple(selected_fields),
+        )
+        read, tables = self._read(metadata_table(name), request)
+        schema = public_schema(read.read_schema)
+        batches = (batch for table in tables for batch in table.to_batches())
+        return pa.RecordBatchReader.from_batches(schema, public_batches(batches, schema))
+
     def _table(self, name: MetadataTable, request: ScanRequest | None = None) -> pa.Table:
+        read, tables = self._read(name, request or ScanRequest())
+        rows = pa.concat_tables([to_arrow(read.read_schema).empty_table(), *tables])
+        return rows.cast(public_schema(read.read_schema))
+
+    def _read(
+        self, name: MetadataTable, request: ScanRequest
+    ) -> tuple[Inspection, Iterator[pa.Table]]:
         metadata = self.loaded.metadata
-        read = inspection(metadata, name, request or ScanRequest())
-        some = parts(read, metadata, self.io)
-        tables = [to_arrow(read.read_schema).empty_table()]
-        tables += read_parts(read, self.loaded, self.io, some)
-        return pa.concat_tables(tables).cast(public_schema(read.read_schema))
+        read = inspection(metadata, name, request)
+        return read, read_parts(read, self.loaded, self.io, parts(read, metadata, self.io))
 
 
 def _snapshot_request(

@@ -70,6 +70,25 @@ def test_only_selected_columns_are_read_and_rows_are_filtered(table: Table) -> N
     ]
 
 
+def test_a_reader_streams_the_selected_columns_of_matching_rows(table: Table) -> None:
+    reader = table.inspect.to_arrow_batch_reader("files", "record_count = 1", ("file_path",))
+    batches = list(reader)
+    assert len(batches) == 2  # one for each manifest
+    paths = [path for batch in batches for path in batch["file_path"].to_pylist()]
+    assert paths == table.inspect.files()["file_path"].to_pylist()
+    assert reader.schema.names == ["file_path"]
+    first = table.snapshots()[0].snapshot_id
+    of_first = table.inspect.to_arrow_batch_reader("partitions", snapshot_id=first)
+    assert of_first.read_all() == table.inspect.partitions(first)
+
+
+def test_a_reader_refuses_unknown_tables_and_snapshots_of_tables_of_all(table: Table) -> None:
+    with pytest.raises(InvalidInputError, match="did you mean 'files'"):
+        table.inspect.to_arrow_batch_reader("file")
+    with pytest.raises(InvalidOptionError, match="shows all snapshots"):
+        table.inspect.to_arrow_batch_reader("refs", snapshot_id=1)
+
+
 def test_a_partition_whose_snapshots_have_expired_keeps_its_spec(table: Table) -> None:
     last = table.current_snapshot()
     assert last is not None
