@@ -27,7 +27,7 @@ def measure_cold_start(folder: Path, rounds: int) -> dict[str, dict[str, Measure
     small, plain = folder / "small", folder / "plain"
     table = ice.create_table(str(small), "id bigint, v int, s string, d double")
     for file in range(SMALL_FILES):
-        table.append(_rows(file))
+        table.append(small_rows(file))
     ids = pa.table({"id": np.arange(PLAIN_ROWS)})
     ice.create_table(str(plain), "id bigint").append(ids)
     ice.create_table(str(folder / "appended"), "id bigint")
@@ -41,7 +41,8 @@ def measure_cold_start(folder: Path, rounds: int) -> dict[str, dict[str, Measure
     }
 
 
-def _rows(file: int) -> pa.Table:
+def small_rows(file: int) -> pa.Table:
+    """Return the 1,000 rows of a small file."""
     random = np.random.default_rng(file)
     return pa.table(
         {

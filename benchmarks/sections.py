@@ -28,6 +28,7 @@ from benchmarks.native_reading import (
 )
 from benchmarks.native_writing import measure_native_writing
 from benchmarks.newer_spark import measure_newer_spark
+from benchmarks.plain_python import measure_plain_python
 from benchmarks.planning import (
     FILTERS,
     measure_many_files,
@@ -213,6 +214,11 @@ def _cold_start(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa
     return Found(measure_cold_start(folder, size.few_rounds))
 
 
+def _plain_python(spark: SparkSession, folder: Path, size: Size) -> Found:
+    works = measure_plain_python(spark, folder, size.rows, size.few_rounds)
+    return Found(works, {"measured": "seconds of CPU of the second run in a process of its own"})
+
+
 def _s3_scans(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: ARG001 (none)
     return Found(measure_s3_scans(folder, size.rounds))
 
@@ -258,6 +264,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "evolution": _evolution,
     "care": _care,
     "cold-start": _cold_start,
+    "plain-python": _plain_python,
     "catalogs": _catalogs,
     "s3-scans": _s3_scans,
     "tpch": _tpch,
