@@ -36,6 +36,10 @@ READ_OPTIONS = (
 )  # fmt: skip
 
 
+class InvalidTimestampError(InvalidOptionError):
+    """The option `timestampAsOf` is not a timestamp."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions(ScanRequest):
     """The parsed options of a load. Sizes are bytes, times ms since the epoch; None means unset."""
@@ -114,7 +118,7 @@ def _timestamp_ms(values: Mapping[str, str]) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidOptionError(
+        raise InvalidTimestampError(
             f"Option 'timestampAsOf' must be a timestamp like '2024-01-31 12:00:00', not '{text}'"
         ) from None
     if moment.tzinfo is None:

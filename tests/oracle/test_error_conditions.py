@@ -480,6 +480,10 @@ CALLS = {
     "stream": lambda s, c: s.readStream.table(f"{c}.conditions.nothing"),
     "merge": lambda s, c: s.range(1).mergeInto(f"{c}.conditions.t", sf.expr("true")).merge(),
     "recover": lambda s, c: s.catalog.recoverPartitions(f"{c}.conditions.t"),
+    "as of a text": lambda s, c: s.read.option("timestampAsOf", "x").table(f"{c}.conditions.t"),
+    "as of a month": lambda s, c: s.read.option("timestampAsOf", "2024-13-01").table(
+        f"{c}.conditions.t"
+    ),
 }
 
 

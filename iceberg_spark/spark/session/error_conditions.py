@@ -28,6 +28,7 @@ from iceberg_spark.errors import (
     TooManyColumnsError,
     ViewAlreadyExistsError,
 )
+from iceberg_spark.scan.read_options import InvalidTimestampError
 
 _KEY = "_spark_condition"
 
@@ -126,6 +127,7 @@ CONDITIONS: Mapping[type[IcebergError], tuple[str, str]] = {
     IncompatibleTypeError: ("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST", "KD000"),
     NullValueError: ("NOT_NULL_ASSERT_VIOLATION", "42000"),
     MergeCardinalityError: ("MERGE_CARDINALITY_VIOLATION", "23K01"),
+    InvalidTimestampError: ("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.OPTION", "42K0E"),
     NoSuchProcedureError: ("FAILED_TO_LOAD_ROUTINE", "38000"),
 }
 """Spark's error condition and SQLSTATE of each class that Java's catalogs raise a condition for."""
