@@ -214,6 +214,10 @@ ALTERED = tuple(
         "RECOVER PARTITIONS",
         "SET SERDE 'x'",
         "ADD CONSTRAINT x CHECK (id > 1)",
+        "ADD CHECK (id > 1)",
+        "ADD UNIQUE (id)",
+        "ADD PRIMARY KEY (id)",
+        "ADD FOREIGN KEY (id) REFERENCES {c}.conditions.t (id)",
         "REPLACE COLUMNS (id bigint, ID int)",
         "DROP CONSTRAINT x",
     )

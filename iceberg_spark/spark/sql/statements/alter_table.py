@@ -200,6 +200,10 @@ def _change(cursor: Cursor) -> Change:
 _PARTITIONS = "Iceberg tables have no partitions to add, drop or rename: write and delete rows"
 _UNSUPPORTED = (
     (("ADD", "CONSTRAINT"), UNSUPPORTED_OPERATION, "Iceberg tables have no constraints"),
+    (("ADD", "CHECK"), UNSUPPORTED_OPERATION, "Iceberg tables have no constraints"),
+    (("ADD", "UNIQUE"), UNSUPPORTED_OPERATION, "Iceberg tables have no constraints"),
+    (("ADD", "PRIMARY", "KEY"), UNSUPPORTED_OPERATION, "Iceberg tables have no constraints"),
+    (("ADD", "FOREIGN", "KEY"), UNSUPPORTED_OPERATION, "Iceberg tables have no constraints"),
     (("DROP", "CONSTRAINT"), UNSUPPORTED_OPERATION, "Iceberg tables have no constraints"),
     (("SET", "SERDE"), UNSUPPORTED_COMMAND, "Iceberg tables have no SerDe"),
     (("SET", "SERDEPROPERTIES"), UNSUPPORTED_COMMAND, "Iceberg tables have no SerDe"),
