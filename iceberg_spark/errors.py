@@ -74,7 +74,7 @@ _HIDDEN = (
 )
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """Return a text without the passwords and signatures that URLs and connection strings hold."""
     for pattern, stars in _HIDDEN:
         text = pattern.sub(stars, text)
@@ -89,7 +89,7 @@ class IcebergError(Exception):
 
     def __init__(self, *args: object) -> None:
         super().__init__(
-            *(redacted(argument) if isinstance(argument, str) else argument for argument in args)
+            *(redact(argument) if isinstance(argument, str) else argument for argument in args)
         )
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from iceberg_spark.formats.parquet_annotations import annotated
+from iceberg_spark.formats.parquet_annotations import add_annotations
 
 _KINDS = {"int32": pa.int32(), "int64": pa.int64(), "binary": pa.binary()}
 _LEAST = {9: 4, 18: 8, 38: 16}
@@ -67,7 +67,7 @@ def decimal_file(
     # pyarrow compares plain bytes without a sign, so that its statistics are not those of decimals.
     pq.write_table(rows, path, store_schema=False, row_group_size=2, write_statistics=["id"])
     marks = {(name,): column.annotation for name, column in columns.items()}
-    path.write_bytes(annotated(path.read_bytes(), marks))
+    path.write_bytes(add_annotations(path.read_bytes(), marks))
     return path
 
 

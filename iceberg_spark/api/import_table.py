@@ -11,7 +11,7 @@ from iceberg_spark.api.progress import working
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog, NewTable
-from iceberg_spark.catalog.chosen_location import chosen_location, created_with
+from iceberg_spark.catalog.chosen_location import chosen_location, new_table_properties
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import TableName, property_texts
@@ -141,7 +141,7 @@ class _Import:
 
     def create(self, session: Any, *, keeps_source: bool) -> Table:
         """Create the table with its files by one commit."""
-        texts = created_with(self.catalog.properties, property_texts(self.properties))
+        texts = new_table_properties(self.catalog.properties, property_texts(self.properties))
         version = check_writable_version(texts)
         io = self.catalog.io(self.folder)
         if self.table is not None:

@@ -17,8 +17,8 @@ from iceberg_spark.api.maintenance_arguments import (
     flag,
     milliseconds,
     position_rewrite,
-    retained,
     snapshot_numbers,
+    snapshots_to_retain,
 )
 from iceberg_spark.api.progress import working
 from iceberg_spark.api.staged_changes import newest
@@ -140,7 +140,7 @@ class Maintenance:
         expiry = Expiry(
             int(time.time() * 1000),
             milliseconds(older_than),
-            retained(retain_last),
+            snapshots_to_retain(retain_last),
             snapshot_numbers(snapshot_ids),
             flag(clean_expired_metadata, "clean_expired_metadata"),
         )

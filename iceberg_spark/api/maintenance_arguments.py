@@ -60,7 +60,7 @@ def milliseconds(older_than: int | datetime | None) -> int | None:
     return None if older_than is None else moment_ms(older_than, "older_than")
 
 
-def retained(retain_last: int | None) -> int | None:
+def snapshots_to_retain(retain_last: int | None) -> int | None:
     """Return how many snapshots stay. Raises InvalidInputError for less than one."""
     if retain_last is None:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
-from iceberg_spark.catalog.chosen_location import chosen_location, created_with
+from iceberg_spark.catalog.chosen_location import chosen_location, new_table_properties
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.commits.commit import CleanupOnFailure, commit
@@ -38,7 +38,7 @@ def create(
     another (UnsupportedError). `case_sensitive` applies to the columns that partitioning and order
     name.
     """
-    texts = created_with(catalog.properties, property_texts(properties))
+    texts = new_table_properties(catalog.properties, property_texts(properties))
     table_schema = as_schema(schema, format_version=check_writable_version(texts))
     for message in property_warnings(texts):
         warnings.warn(message, stacklevel=3)

@@ -37,7 +37,7 @@ from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.lazy import LazyFunction
 from iceberg_spark.spec import types as t
 
-_reassembled = LazyFunction("iceberg_spark.arrow.variant.reassemble", "reassembled")
+_reassembled = LazyFunction("iceberg_spark.arrow.variant.reassemble", "reassemble")
 
 Fill = Callable[[int], pa.Array]
 """From a number of rows to a column that the file does not have."""

@@ -75,7 +75,7 @@ def has_own_ids(fields: tuple[FileField, ...]) -> bool:
     return any(field.own_id is not None or has_own_ids(field.children) for field in fields)
 
 
-def pruned(fields: tuple[FileField, ...], leaves: frozenset[int]) -> tuple[FileField, ...]:
+def prune_fields(fields: tuple[FileField, ...], leaves: frozenset[int]) -> tuple[FileField, ...]:
     """Return the fields as a reader gives them that reads only some leaves."""
     return tuple(_pruned(field, leaves) for field in fields if leaves.intersection(field.leaves))
 
@@ -84,7 +84,7 @@ def _pruned(field: FileField, leaves: frozenset[int]) -> FileField:
     remaining = tuple(leaf for leaf in field.leaves if leaf in leaves)
     if remaining == field.leaves:
         return field
-    children = pruned(field.children, leaves)
+    children = prune_fields(field.children, leaves)
     return replace(field, kind=_kind_of(field, children), leaves=remaining, children=children)
 
 

@@ -74,7 +74,7 @@ DEFAULT = "table-default."
 OVERRIDE = "table-override."
 
 
-def created_with(catalog: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
+def new_table_properties(catalog: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
     """Return a new table's properties: the catalog's defaults, the caller's, the overrides."""
     return {**_under(DEFAULT, catalog), **chosen, **_under(OVERRIDE, catalog)}
 

@@ -25,7 +25,7 @@ _DEFAULT_BY_FILE, _DEFAULT_BY_VARIABLE = "default-catalog", "PYICEBERG_DEFAULT_C
 DEFAULT_CATALOG = "default"
 
 
-def configured(
+def configured_catalog(
     name: str, environment: Mapping[str, str] | None = None, folders: tuple[Path, ...] = ()
 ) -> dict[str, str]:
     """Return the configured properties of a catalog, none if it is not configured.

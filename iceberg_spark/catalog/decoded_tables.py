@@ -54,7 +54,7 @@ def decoded_file(key: Hashable, read: Callable[[], tuple[TableMetadata, int]]) -
     return metadata
 
 
-def decoded(node: Any) -> TableMetadata:
+def decode_table(node: Any) -> TableMetadata:
     """Return the metadata of a parsed JSON object, as `metadata_from_dict` does.
 
     The uuid only selects the cached version to compare with. An entry is reused only if its bytes

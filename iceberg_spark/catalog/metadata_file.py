@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.catalog.decoded_tables import decoded, decoded_file
+from iceberg_spark.catalog.decoded_tables import decode_table, decoded_file
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import CorruptFileError, InvalidOptionError
 from iceberg_spark.io import location
-from iceberg_spark.io.decoding import BROKEN, GZIP, decoding, inflated
+from iceberg_spark.io.decoding import BROKEN, GZIP, decoding, inflate
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, limits_of
 from iceberg_spark.spec.metadata import TableMetadata
@@ -135,7 +135,7 @@ def _sized(path: str, data: bytes, limits: Limits) -> tuple[TableMetadata, int]:
     """Return metadata and the number of its uncompressed bytes."""
     data = inflated_text(path, data, limits)
     with decoding(f"Metadata file {path}"):
-        return metadata_from_json(data, f"Metadata file {path}", decoded), len(data)
+        return metadata_from_json(data, f"Metadata file {path}", decode_table), len(data)
 
 
 def inflated_text(path: str, data: bytes, limits: Limits) -> bytes:
@@ -146,17 +146,17 @@ def inflated_text(path: str, data: bytes, limits: Limits) -> bytes:
     if not data.startswith(_GZIP_MAGIC):
         return data
     try:
-        return inflated(data, GZIP, limits, f"Metadata file {path}")
+        return inflate(data, GZIP, limits, f"Metadata file {path}")
     except BROKEN as error:
         raise CorruptFileError(f"Metadata file {path} is truncated or not gzip: {error}") from error
 
 
 def encode_metadata(metadata: TableMetadata, codec: Codec) -> bytes:
     """Return metadata as the bytes of its file; the same metadata gives the same bytes."""
-    return deflated(metadata_to_json(metadata), codec)
+    return compress_text(metadata_to_json(metadata), codec)
 
 
-def deflated(text: str, codec: Codec) -> bytes:
+def compress_text(text: str, codec: Codec) -> bytes:
     """Return the bytes of a file for its text; the same text gives the same bytes."""
     data = text.encode()
     return gzip.compress(data, mtime=0) if codec is Codec.GZIP else data

@@ -64,10 +64,10 @@ def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTabl
     table, _ = split_name(path)
     catalog, identifier = resolve(table, storage)
     loaded = catalog.load(identifier)
-    return pinned(table, loaded, storage), loaded
+    return pin_table(table, loaded, storage), loaded
 
 
-def pinned(path: str, loaded: LoadedTable, storage: Mapping[str, str]) -> PinnedTable:
+def pin_table(path: str, loaded: LoadedTable, storage: Mapping[str, str]) -> PinnedTable:
     """Pin a table that was loaded by `path` with these storage options."""
     content = encode_metadata(loaded.metadata, Codec.GZIP) if loaded.given_by_catalog else b""
     some = content if 0 < len(content) <= MOST_CONTENT else None

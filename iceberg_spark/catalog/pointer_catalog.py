@@ -43,7 +43,7 @@ from iceberg_spark.catalog.metadata_file import (
 from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
 from iceberg_spark.catalog.new_version import unknown
 from iceberg_spark.catalog.owned import recorded_location
-from iceberg_spark.catalog.pointer_views import PointerViews, ViewPointers, asked_again
+from iceberg_spark.catalog.pointer_views import PointerViews, ViewPointers, was_sent_again
 from iceberg_spark.catalog.purge import check_purge, files_to_purge
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.catalog.trust import Trust
@@ -325,9 +325,9 @@ class PointerCatalog:
             reraise=True,
         )
         try:
-            landed = asking(ask) or (asked_again(asking) and self._have_landed(written))
+            landed = asking(ask) or (was_sent_again(asking) and self._have_landed(written))
         except IcebergError as error:
-            if isinstance(error, StorageError) or asked_again(asking):
+            if isinstance(error, StorageError) or was_sent_again(asking):
                 raise unknown(first.metadata_location, error) from error
             self._forget_all(written)
             raise

@@ -46,7 +46,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.next_view import created, replaced, with_properties
+from iceberg_spark.spec.next_view import create_view, replace_view, with_properties
 from iceberg_spark.spec.secrets import check_place
 from iceberg_spark.spec.view import NewView, ViewMetadata
 
@@ -134,7 +134,7 @@ class PointerViews:
         check_place(view_location)
         if view.location is not None:
             check_view_place(self._io, view_location)
-        new_view = write_view(self._io, identifier, created(view, view_location), 0)
+        new_view = write_view(self._io, identifier, create_view(view, view_location), 0)
         if not self._landed(new_view, lambda: self._pointers.insert(new_view)):
             raise self._taken(identifier)
         return new_view.metadata
@@ -152,7 +152,7 @@ class PointerViews:
             check_place(view.location)
             check_view_place(self._io, view.location)
         return self._changed(
-            identifier, base, lambda now: replaced(now, view, int(time.time() * 1000))
+            identifier, base, lambda now: replace_view(now, view, int(time.time() * 1000))
         )
 
     def update_properties(
@@ -262,12 +262,12 @@ class PointerViews:
         try:
             if asking(ask):
                 return True
-            if asked_again(asking):
+            if was_sent_again(asking):
                 if self._pointers.find(created.identifier) == created.metadata_location:
                     return True
                 raise StorageError(f"{created.identifier} was changed by others since")
         except IcebergError as error:
-            if isinstance(error, StorageError) or asked_again(asking):
+            if isinstance(error, StorageError) or was_sent_again(asking):
                 raise unknown(created.metadata_location, error) from error
             self._forget(created)
             raise
@@ -310,7 +310,7 @@ class _Overtaken(CommitFailedException):
     """Another change of the view came first; the next attempt may succeed."""
 
 
-def asked_again(asking: Retrying) -> bool:
+def was_sent_again(asking: Retrying) -> bool:
     """Return whether a request was sent more than once."""
     return int(asking.statistics["attempt_number"]) > 1
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 
 from iceberg_spark.catalog.catalog import Catalog
-from iceberg_spark.catalog.config import DEFAULT_CATALOG, configured, default_catalog
+from iceberg_spark.catalog.config import DEFAULT_CATALOG, configured_catalog, default_catalog
 from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
 from iceberg_spark.catalog.metadata_file import is_metadata_file
 from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
@@ -80,7 +80,7 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
 
 def _configured(name: str, chosen: Mapping[str, str]) -> dict[str, str]:
     """Return the configured properties, without their secrets if the call gives another `uri`."""
-    return _without_secrets_of_others(configured(name), chosen)
+    return _without_secrets_of_others(configured_catalog(name), chosen)
 
 
 def _without_secrets_of_others(
@@ -143,7 +143,7 @@ def is_kind_of_ours(properties: Mapping[str, str]) -> bool:
 
 def is_defined(name: str) -> bool:
     """Return whether a catalog is configured outside the session."""
-    return bool(configured(name))
+    return bool(configured_catalog(name))
 
 
 def with_settings(

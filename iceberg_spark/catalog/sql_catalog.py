@@ -19,7 +19,7 @@ from iceberg_spark.catalog.sql_tables import (
     is_table,
     property_rows,
     rows_of,
-    split,
+    split_name,
     table_rows,
 )
 from iceberg_spark.errors import (
@@ -78,7 +78,7 @@ class SqlCatalog:
     def find(self, identifier: str) -> str | None:
         """Return the location of a table's newest metadata file, None if there is no table."""
         with self._tables.transaction() as connection:
-            namespace, name = split(identifier)
+            namespace, name = split_name(identifier)
             parameters = {"catalog": self._name, "namespace": namespace, "name": name}
             pointer: str | None = connection.execute(_find(self._tables.typed), parameters).scalar()
             return pointer
@@ -125,7 +125,7 @@ class SqlCatalog:
 
     def default_location(self, identifier: str) -> str:
         """Return the location of a new table: in its namespace's `location` or the warehouse."""
-        namespace, name = split(identifier)
+        namespace, name = split_name(identifier)
         with self._tables.transaction() as connection:
             self._namespaces.check(connection, namespace)
             home = self._namespaces.read(connection, namespace).get(_LOCATION)
@@ -139,7 +139,7 @@ class SqlCatalog:
         return location.join(location.absolute(self._warehouse), *identifier.split("."))
 
     def _of(self, identifier: str) -> tuple[Any, ...]:
-        return rows_of(self._tables, self._name, *split(identifier))
+        return rows_of(self._tables, self._name, *split_name(identifier))
 
 
 @cache
@@ -271,12 +271,12 @@ class SqlNamespaces:
 
         Raises NoSuchNamespaceError, IntegrityError (the name is taken).
         """
-        namespace, name = split(new_identifier)
+        namespace, name = split_name(new_identifier)
         with self._tables.transaction() as connection:
             self.check(connection, namespace)
             renamed = connection.execute(
                 sqlalchemy.update(table_rows())
-                .where(*rows_of(self._tables, self._name, *split(identifier), kind))
+                .where(*rows_of(self._tables, self._name, *split_name(identifier), kind))
                 .values(table_namespace=namespace, table_name=name)
             )
             return bool(renamed.rowcount == 1)
@@ -293,7 +293,7 @@ class SqlNamespaces:
 
         Raises UnsupportedError for a view if rows have no types.
         """
-        namespace, name = split(identifier)
+        namespace, name = split_name(identifier)
         row = {
             "catalog_name": self._name,
             "table_namespace": namespace,

@@ -105,7 +105,7 @@ def _error_text(error: Any) -> str:
     return " ".join(str(original).split())
 
 
-def split(identifier: str) -> tuple[str, str]:
+def split_name(identifier: str) -> tuple[str, str]:
     """Return a table's namespace and name as stored in the database.
 
     The namespace of a table in the catalog's root namespace is "", as in Java's JdbcCatalog.
@@ -265,4 +265,4 @@ class SqlViews:
         return self._default_location(identifier)
 
     def _of(self, identifier: str) -> tuple[Any, ...]:
-        return rows_of(self._tables, self._name, *split(identifier), VIEW_TYPE)
+        return rows_of(self._tables, self._name, *split_name(identifier), VIEW_TYPE)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from iceberg_spark.catalog.metadata_file import (
     Codec,
     codec_of,
-    deflated,
+    compress_text,
     inflated_text,
     metadata_location,
     numbered_name,
@@ -53,5 +53,5 @@ def write_view(io: FileIO, identifier: str, view: ViewMetadata, version: int) ->
     codec = codec_of(view.properties, Codec.GZIP)
     text = json.dumps(view_to_dict(view), separators=(",", ":"), ensure_ascii=False)
     path = metadata_location(view, numbered_name(version, str(uuid.uuid4()), codec))
-    io.create_if_absent(path, deflated(text, codec))
+    io.create_if_absent(path, compress_text(text, codec))
     return StoredView(identifier, view, path)

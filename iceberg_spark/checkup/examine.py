@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from iceberg_spark.catalog.config import configured, configured_names
+from iceberg_spark.catalog.config import configured_catalog, configured_names
 from iceberg_spark.catalog.registry import load_catalog
 from iceberg_spark.checkup.catalogs import catalog_findings, first_line
 from iceberg_spark.checkup.report import Finding, Report, State
@@ -152,4 +152,6 @@ def _catalogs() -> Iterator[Finding]:
         yield Finding("catalogs", State.OK, "none configured; tables by location need none")
     for name in names:
         advice = f"look at .pyiceberg.yaml and PYICEBERG_CATALOG__{name.upper()}__..."
-        yield from catalog_findings(name, partial(load_catalog, name), configured(name), advice)
+        yield from catalog_findings(
+            name, partial(load_catalog, name), configured_catalog(name), advice
+        )

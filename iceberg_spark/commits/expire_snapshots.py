@@ -74,9 +74,12 @@ class ExpireSnapshots:
         """Check nothing: `prepare` applies the policy to the newest metadata."""
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
-        """Return the updates that remove references and snapshots; raises as `expired`."""
+        """Return the updates that remove references and snapshots.
+
+        Raises what `expired_snapshots` raises.
+        """
         self.base = base
-        expiring = expired(base, self._expiry)
+        expiring = expired_snapshots(base, self._expiry)
         refs: tuple[TableUpdate, ...] = tuple(RemoveSnapshotRef(name) for name in expiring.refs)
         numbers = expiring.snapshot_ids
         gone = (RemoveSnapshots(numbers),) if numbers else ()
@@ -90,7 +93,7 @@ class ExpireSnapshots:
         """Remove nothing: the action writes no files."""
 
 
-def expired(metadata: TableMetadata, expiry: Expiry) -> Expired:
+def expired_snapshots(metadata: TableMetadata, expiry: Expiry) -> Expired:
     """Return the snapshots and references that the policy removes from a table.
 
     - A branch keeps its last snapshots and those that are young enough. The chain ends at the first

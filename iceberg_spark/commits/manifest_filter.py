@@ -30,7 +30,7 @@ from iceberg_spark.expr.logic import field_ids
 from iceberg_spark.expr.may_match import may_match, must_match
 from iceberg_spark.expr.nodes import Bound, Constant
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.manifest.entries import delete_names, is_vector, name_of, shown
+from iceberg_spark.manifest.entries import delete_names, is_vector, name_of, show_path
 from iceberg_spark.scan.column_stats import stats_table
 from iceberg_spark.scan.partition_codes import NOT_THERE, partition_codes
 from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
@@ -131,7 +131,7 @@ def check_all_removed(selection: Paths, removed: Iterable[DataFile]) -> None:
     missing = selection.names - {name_of(file.key) for file in removed}
     if missing:
         raise ValidationException(
-            f"File {shown(min(missing))} is not in the table any more"
+            f"File {show_path(min(missing))} is not in the table any more"
             + (f", nor are {len(missing) - 1} others" if len(missing) > 1 else "")
             + "; it was to be removed. Another commit removed it: plan the change again"
         )
@@ -286,7 +286,7 @@ class Partitions:
             columns, [str(field.field_id) for field in fields]
         )
         numbering, _ = partition_codes(wanted_tuples)
-        codes = numbering.codes(combined(entries.column("partition")))
+        codes = numbering.codes(combine(entries.column("partition")))
         return np.asarray(codes != NOT_THERE, np.bool_)
 
 
@@ -352,7 +352,7 @@ def row_matches(
     if not rows:
         return may, must
     pruning = _pruning(base, manifest.partition_spec_id, bound)
-    rests, number = pruning.residuals(combined(entries.column("partition")))
+    rests, number = pruning.residuals(combine(entries.column("partition")))
     statistics = None
     for index, rest in enumerate(rests):
         members = number == index
@@ -363,7 +363,7 @@ def row_matches(
             may[members] = True
             continue
         if statistics is None:
-            statistics = stats_table(entries, stats.needed(bound))
+            statistics = stats_table(entries, stats.needed_statistics(bound))
         part = statistics.filter(pa.array(members))
         may[members] = _mask(stats.evaluate(may_match(rest), part))
         must[members] = _mask(stats.evaluate(must_match(rest), part))
@@ -388,11 +388,11 @@ def _pruning(base: TableMetadata, spec_id: int, bound: Bound) -> SpecPruning:
     return spec_pruning(bound, spec, tuple_type(base, spec_id), base.schema)
 
 
-def combined(column: Any) -> Any:
+def combine(column: Any) -> Any:
     """Return a column as one array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _mask(column: Any) -> Mask:
-    mask: Mask = combined(column).to_numpy(zero_copy_only=False).astype(np.bool_)
+    mask: Mask = combine(column).to_numpy(zero_copy_only=False).astype(np.bool_)
     return mask

@@ -27,7 +27,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import (
     assigned_row_ids,
-    counted,
+    fill_counts,
     read_manifest_list,
     write_manifest_list,
 )
@@ -264,7 +264,7 @@ def _with_counts(base: TableMetadata, io: FileIO, manifest: ManifestFile) -> Man
     """Return a manifest with counts, which are optional in lists of v1 tables but not of v2."""
     if not base.rules.has_sequence_numbers or manifest.deleted_rows_count is not None:
         return manifest
-    return counted(io, manifest, base.partition_specs[manifest.partition_spec_id], base)
+    return fill_counts(io, manifest, base.partition_specs[manifest.partition_spec_id], base)
 
 
 def _with_row_ids(

@@ -44,10 +44,10 @@ from iceberg_spark.row_level.cdc_plan import (
     check_same_order,
     check_sequence_type,
     chosen_columns,
-    evolved,
+    evolve_schema,
     find_top_level,
     key_fields,
-    merged,
+    merge_columns,
 )
 from iceberg_spark.row_level.key_ranges import literal
 from iceberg_spark.row_level.position_deletes import deletes_context
@@ -115,7 +115,7 @@ def _plan(metadata: TableMetadata, request: CdcRequest, columns: Columns) -> Cdc
     schema = metadata.schema
     if request.merge_schema:
         names = [name for name in columns.names if name != source.sequence]
-        schema = merged(metadata, source.schema, names, case_sensitive=case)
+        schema = merge_columns(metadata, source.schema, names, case_sensitive=case)
     keys = key_fields(schema, request.keys, columns.names, case_sensitive=case)
     sequence = None
     if columns.named_sequence and source.sequence is not None:
@@ -125,7 +125,7 @@ def _plan(metadata: TableMetadata, request: CdcRequest, columns: Columns) -> Cdc
             check_same_order(mine, theirs.field_type)
         sequence = mine or NestedField(1, source.sequence, theirs.field_type)
     kind = check_sequence_type(_sequence_type(source) if sequence is None else sequence.field_type)
-    schema = evolved(
+    schema = evolve_schema(
         schema,
         max(metadata.last_column_id, schema.highest_field_id),
         sequence,

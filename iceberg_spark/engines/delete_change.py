@@ -20,7 +20,7 @@ from iceberg_spark.row_level.row_level_change import (
     PlannedChange,
     RowChange,
     RowVerb,
-    dropped,
+    drop_files,
 )
 from iceberg_spark.row_level.target_files import Target, TargetOptions, target_files
 from iceberg_spark.spec.metadata import TableMetadata
@@ -51,7 +51,7 @@ def delete_change(
     predicate = as_unbound(delete_filter, verb.dialect)
     target = target_files(verb.metadata, verb.io, predicate, verb.target_options, prove=True)
     if not len(target.plan):
-        return PlannedChange(dropped(target, verb.io), predicate)
+        return PlannedChange(drop_files(target, verb.io), predicate)
     if spark is not None and not _is_little(verb, target) and _goes_by_spark(verb):
         return on_spark.delete_on_spark(verb, context, condition, spark, target=target)
     return PlannedChange(delete_rows(target, verb.io, context, verb.mode), predicate)
@@ -73,7 +73,7 @@ def overwritten(
     def make(context: WriteContext) -> RowChange:
         target = target_files(metadata, io, predicate, options, prove=True)
         if not len(target.plan):
-            return dropped(target, io)
+            return drop_files(target, io)
         spark = active_session() if use_spark else None
         if spark is not None and not _is_little(verb, target) and _goes_by_spark(verb):
             return on_spark.rewritten_on_spark(

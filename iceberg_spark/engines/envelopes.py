@@ -19,7 +19,7 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.cdc_envelopes import (
     OFFSET,
     Unwrapping,
-    needed,
+    needed_columns,
     new_fields,
     schema_of,
     unwrap_all,
@@ -78,7 +78,9 @@ def changes_of(
             how = replace(how, schema=with_new_columns(how, on_spark.new_fields_of(rows, how)))
         return on_spark.unwrapped_frame(rows, how)
     message_schema, batches = input_batches(rows, "Messages")
-    messages = pa.Table.from_batches(batches, message_schema).select(needed(message_schema.names))
+    messages = pa.Table.from_batches(batches, message_schema).select(
+        needed_columns(message_schema.names)
+    )
     if schema is None and not options.merge_schema:
         schema = schema_of(envelope, options.table, messages.to_batches())
     how = _unwrapping(envelope, schema or Schema(), message_schema.names, options)

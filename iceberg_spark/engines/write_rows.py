@@ -17,7 +17,7 @@ from iceberg_spark.spark.writing.write_engine import write_engine
 from iceberg_spark.spec.arguments import one_of
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.write.align_columns import AlignOptions, aligned, check_columns
+from iceberg_spark.write.align_columns import AlignOptions, align_batches, check_columns
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
 from iceberg_spark.write.context import TaskId, WriteContext
@@ -95,7 +95,7 @@ def _write_batches(
     options: AlignOptions,
 ) -> tuple[DataFile, ...]:
     check_columns(context.schema, schema, options)
-    return write_sorted_files(context, io, aligned(context.schema, batches, options))
+    return write_sorted_files(context, io, align_batches(context.schema, batches, options))
 
 
 def write_changes(rows: RowSource, context: UpsertContext, io: FileIO) -> UpsertedFiles:

@@ -37,7 +37,7 @@ from iceberg_spark.expr.nodes import (
     Term,
     Unbound,
 )
-from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.nearest import did_you_mean, name_list
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     PRIMITIVES,
@@ -132,7 +132,7 @@ class _Binder:
         if bound_id is None:
             column_names = self.schema.column_names
             raise InvalidExpressionError(
-                f"No column '{name}' in the table, it has: {listed(column_names)}"
+                f"No column '{name}' in the table, it has: {name_list(column_names)}"
                 f"{did_you_mean(str(name), column_names)}"
             )
         return bound_id

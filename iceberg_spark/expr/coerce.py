@@ -57,7 +57,7 @@ from iceberg_spark.spec.types import (
     TimeType,
     UUIDType,
 )
-from iceberg_spark.spec.values import scaled
+from iceberg_spark.spec.values import to_scaled
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def limits(kind: IcebergType) -> tuple[Any, Any] | None:
     """Return the least and largest canonical value of a type, None if it has none."""
     match kind:
         case DecimalType(precision=precision, scale=scale):
-            largest = scaled(10**precision - 1, scale)
+            largest = to_scaled(10**precision - 1, scale)
             return -largest, largest
         case _:
             return _LIMITS.get(type(kind))
@@ -215,7 +215,7 @@ def _among_doubles(
 def _maker(term: BoundReference) -> Callable[[int], Any]:
     if isinstance(term.field_type, DecimalType):
         scale = term.field_type.scale
-        return lambda unscaled: scaled(unscaled, scale)
+        return lambda unscaled: to_scaled(unscaled, scale)
     return int
 
 

@@ -14,7 +14,7 @@ from iceberg_spark.errors import IcebergError, InvalidSchemaError
 from iceberg_spark.expr.coerce import Exact, coerce
 from iceberg_spark.expr.nodes import BoundReference
 from iceberg_spark.spec import types as t
-from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.nearest import did_you_mean, name_list
 
 NEVER = (t.UnknownType, t.VariantType, t.GeometryType, t.GeographyType)
 """Types whose columns default to null only."""
@@ -61,7 +61,7 @@ def struct_with_defaults(
         if name not in names:
             raise InvalidSchemaError(
                 f"The default of '{column}' has a field '{name}'; the struct has: "
-                f"{listed(names)}{did_you_mean(str(name), names)}"
+                f"{name_list(names)}{did_you_mean(str(name), names)}"
             )
     return t.StructType(
         *(

@@ -59,7 +59,7 @@ from iceberg_spark.spec.types import (
     LongType,
     StringType,
 )
-from iceberg_spark.spec.values import scaled
+from iceberg_spark.spec.values import to_scaled
 
 
 def inclusive(bound: Bound, spec: PartitionSpec, schema: Schema) -> Bound:
@@ -203,7 +203,7 @@ def _step(kind: IcebergType, value: Any, step: int) -> Any:
         case StringType() | BinaryType():
             return value
         case DecimalType(scale=scale):
-            return value + scaled(step, scale) if isinstance(value, Decimal) else value
+            return value + to_scaled(step, scale) if isinstance(value, Decimal) else value
         case _:
             return value + step
 

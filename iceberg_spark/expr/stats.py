@@ -66,7 +66,7 @@ def may_be_nan(kind: IcebergType) -> bool:
     return isinstance(kind, FloatType | DoubleType)
 
 
-def needed(bound: Bound) -> tuple[Statistic, ...]:
+def needed_statistics(bound: Bound) -> tuple[Statistic, ...]:
     """Return the statistics columns that the masks of a bound tree read, each once."""
     statistics: dict[Statistic, None] = {}
     for leaf in leaves(bound):
@@ -87,7 +87,7 @@ def decisive(bound: Bound) -> frozenset[int]:
         if isinstance(leaf.term, BoundReference)
         and (isinstance(leaf, IsNull | IsNaN) or may_be_nan(leaf.term.field_type))
     }
-    return frozenset(statistic.field_id for statistic in needed(bound)) - counted
+    return frozenset(statistic.field_id for statistic in needed_statistics(bound)) - counted
 
 
 def _of_leaf(leaf: Leaf, term: BoundReference) -> tuple[Statistic, ...]:

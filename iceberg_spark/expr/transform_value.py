@@ -40,7 +40,13 @@ from iceberg_spark.spec.types import (
     TimeType,
     UUIDType,
 )
-from iceberg_spark.spec.values import MICROS_PER_DAY, NANOS_PER_DAY, int_to_bytes, scaled, unscaled
+from iceberg_spark.spec.values import (
+    MICROS_PER_DAY,
+    NANOS_PER_DAY,
+    int_to_bytes,
+    to_scaled,
+    to_unscaled,
+)
 
 _WHOLE_NUMBERS = (
     IntegerType, LongType, DateType, TimeType, TimestampType, TimestamptzType,
@@ -86,7 +92,7 @@ def _hashed_bytes(source_type: IcebergType, value: Any) -> bytes:
         case _ if isinstance(source_type, _NANOS):
             return int(value // 1000).to_bytes(8, "little", signed=True)
         case DecimalType(scale=scale):
-            return int_to_bytes(unscaled(value, scale))
+            return int_to_bytes(to_unscaled(value, scale))
         case StringType():
             return bytes(value.encode("utf-8"))
         case UUIDType():
@@ -102,8 +108,8 @@ def _truncate(source_type: IcebergType, value: Any, width: int) -> Any:
         case IntegerType() | LongType():
             return wrap(source_type, value - value % width)
         case DecimalType(scale=scale):
-            number = unscaled(value, scale)
-            return scaled(number - number % width, scale)
+            number = to_unscaled(value, scale)
+            return to_scaled(number - number % width, scale)
         case StringType() | BinaryType():
             return value[:width]
         case _:

@@ -145,7 +145,7 @@ def reading(path: str) -> Iterator[None]:
         raise CorruptFileError(f"{path} is truncated or malformed: {cause}") from cause
 
 
-def sliced(first_row: int, rows: pa.RecordBatch, batch_rows: int) -> Iterator[FileBatch]:
+def slice_batch(first_row: int, rows: pa.RecordBatch, batch_rows: int) -> Iterator[FileBatch]:
     """Yield a long or large batch in pieces; nothing is copied."""
     parts = max(1, -(-rows.nbytes // READING.batch_bytes))
     step = max(1, min(batch_rows, rows.num_rows // parts))

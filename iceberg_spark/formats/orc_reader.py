@@ -23,7 +23,7 @@ from iceberg_spark.formats.data_file import (
     holds,
     reading,
     row_range,
-    sliced,
+    slice_batch,
 )
 from iceberg_spark.formats.orc_tail import Stripe, stripes
 from iceberg_spark.formats.orc_timestamps import timestamp_reader
@@ -64,7 +64,7 @@ class OrcReader:
                 texts.check(rows)
             else:
                 rows = batch_of(stripe.rows, (), pa.schema([]))
-            yield from sliced(stripe.first_row, rows, request.batch_rows)
+            yield from slice_batch(stripe.first_row, rows, request.batch_rows)
 
     def rows_in(self, start: int, length: int) -> tuple[int, int] | None:
         """Return the row positions (first, end) of the stripes that start in a byte range."""

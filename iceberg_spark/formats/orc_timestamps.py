@@ -72,7 +72,9 @@ def timestamp_reader(source: pa.NativeFile, file: po.ORCFile) -> TimestampReader
     postscript_numbers = tail_numbers(postscript)
     codec = postscript_numbers.get(_COMPRESSION, 0)
     end = source.size() - numbers[_POSTSCRIPT_LENGTH] - 1 - postscript_numbers[_FOOTER_LENGTH]
-    changed = stored(_with_longs(footer), codec, postscript_numbers.get(_BLOCK_BYTES, 1 << 18))
+    changed = uncompressed_stream(
+        _with_longs(footer), codec, postscript_numbers.get(_BLOCK_BYTES, 1 << 18)
+    )
     new_postscript = _with_number(postscript, _FOOTER_LENGTH, len(changed))
     after = changed + new_postscript + bytes((len(new_postscript),))
     longs = po.ORCFile(pa.PythonFile(_Spliced(source, end, after), mode="r"))
@@ -309,7 +311,7 @@ def decompress(data: bytes, codec: int) -> bytes:
     return b"".join(parts)
 
 
-def stored(data: bytes, codec: int, block_bytes: int) -> bytes:
+def uncompressed_stream(data: bytes, codec: int, block_bytes: int) -> bytes:
     """Return bytes as a stream of blocks that are marked as not compressed."""
     if codec == _NONE:
         return data

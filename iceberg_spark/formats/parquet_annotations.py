@@ -75,7 +75,7 @@ def _number(value: int) -> bytes:
     return bytes(encoded)
 
 
-def annotated(end: bytes, logical_types: Mapping[Path, bytes]) -> bytes:
+def add_annotations(end: bytes, logical_types: Mapping[Path, bytes]) -> bytes:
     """Return the end of a Parquet file, including its footer, with the logical types added.
 
     Raises ValueError for bytes without a footer, or a footer without such columns.
@@ -156,4 +156,4 @@ class FooterHold:
     def release(self, logical_types: Mapping[Path, bytes]) -> None:
         """Pass on the held bytes, with the logical types in their footer."""
         held, self._held = b"".join(self._held or ()), None
-        self._sink.write(annotated(held, logical_types))
+        self._sink.write(add_annotations(held, logical_types))

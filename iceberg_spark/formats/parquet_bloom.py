@@ -24,7 +24,7 @@ from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.expr.nodes import And, Bound, BoundReference, Comparison, Constant, In, Op, Or
 from iceberg_spark.formats.limits import READING
 from iceberg_spark.formats.thrift_compact import struct_at
-from iceberg_spark.spec.values import unscaled
+from iceberg_spark.spec.values import to_unscaled
 
 _BLOCK_BYTES = 32
 _SALT = np.array([
@@ -153,7 +153,7 @@ def _number(value: Any, term: BoundReference, kind: pa.DataType) -> int | None:
     target = to_arrow_type(term.field_type)
     if pt.is_decimal(target):
         same = pt.is_decimal(kind) and kind.scale == target.scale and isinstance(value, Decimal)
-        return unscaled(value, target.scale) if same else None
+        return to_unscaled(value, target.scale) if same else None
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     is_promoted = pt.is_int32(kind) and pt.is_int64(target)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from iceberg_spark.arrow.arrays import batch_of
-from iceberg_spark.arrow.file_fields import FileField, pruned
+from iceberg_spark.arrow.file_fields import FileField, prune_fields
 from iceberg_spark.arrow.promote import leaf_step, storage_type
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.errors import CorruptFileError
@@ -27,7 +27,7 @@ from iceberg_spark.formats.data_file import (
     holds,
     reading,
     row_range,
-    sliced,
+    slice_batch,
 )
 from iceberg_spark.formats.limits import READING
 from iceberg_spark.formats.parquet_bloom import BloomReader
@@ -67,7 +67,7 @@ class ParquetReader:
 
     def output_fields(self, request: ReadRequest) -> tuple[FileField, ...]:
         """Return the selected columns, structs reduced to their selected children."""
-        return pruned(request.fields, request.leaves)
+        return prune_fields(request.fields, request.leaves)
 
     def batches(self, request: ReadRequest) -> Iterator[FileBatch]:
         """Yield the rows of the row groups that start in the range and may match the filter.
@@ -109,7 +109,7 @@ class ParquetReader:
             first, position = position, position + rows.num_rows
             if request.needs(first, position):
                 texts.check(rows)
-                yield from sliced(first, rows, request.batch_rows)
+                yield from slice_batch(first, rows, request.batch_rows)
         else:
             return
         if position != expected:
@@ -274,7 +274,7 @@ def may_match_groups(
     """
     leaves = _single_leaves(fields)
     columns: dict[str, pa.Array] = {"": pa.array(groups, pa.int32())}
-    for statistic in stats.needed(bound):
+    for statistic in stats.needed_statistics(bound):
         name = stats.column(statistic.kind, statistic.field_id)
         leaf = leaves.get(statistic.field_id)
         kind = to_arrow_type(statistic.field_type)

@@ -16,8 +16,8 @@ import pyarrow.types as pt
 
 from iceberg_spark.arrow.arrays import extremes, struct_children
 from iceberg_spark.arrow.variant.bounds import Keys, encoded_bounds
-from iceberg_spark.arrow.variant.encode import NULL, encoded
-from iceberg_spark.arrow.variant.shred import ShredPlan, shred_plan, shredded
+from iceberg_spark.arrow.variant.encode import NULL, encode
+from iceberg_spark.arrow.variant.shred import ShredPlan, shred_column, shred_plan
 from iceberg_spark.formats.metrics import lower_bound, upper_bound
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.spec.schema import Schema
@@ -112,7 +112,7 @@ def _cut(ends: pa.Array, width: int | None) -> tuple[bytes, bytes | None]:
         high = upper_bound(StringType(), most, width)
         cut = [lower_bound(StringType(), least, width).decode(), high and high.decode()]
         ends = pa.array(cut, ends.type)
-    values: list[Any] = encoded(ends).to_pylist()
+    values: list[Any] = encode(ends).to_pylist()
     return values[0], values[1]
 
 
@@ -126,7 +126,7 @@ class ShreddedColumns:
     def apply(self, table: pa.Table) -> pa.Table:
         """Return the rows with those columns shredded."""
         for index, plan in self.plans.items():
-            chunks = [shredded(chunk, plan) for chunk in table.column(index).chunks]
+            chunks = [shred_column(chunk, plan) for chunk in table.column(index).chunks]
             column = pa.chunked_array(chunks, plan.kind)
             table = table.set_column(index, table.field(index).with_type(plan.kind), column)
         return table

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.catalog.pinned import PinnedTable, pinned
+from iceberg_spark.catalog.pinned import PinnedTable, pin_table
 from iceberg_spark.errors import InvalidInputError, InvalidOptionError, NoSuchTableError
 from iceberg_spark.inspect.names import MetadataTable, metadata_table
 from iceberg_spark.inspect.position_deletes import PositionDeleteFile
@@ -74,7 +74,7 @@ def pin_inspection(
     """
     kind = metadata_table(name)
     _check_options(options, kind)
-    inspected = PinnedInspection(pinned(options.path, loaded, options.storage), kind, options)
+    inspected = PinnedInspection(pin_table(options.path, loaded, options.storage), kind, options)
     request = inspected.request(loaded.metadata)
     if request.snapshot_id is not None:
         inspected = replace(inspected, options=_pin_snapshot(options, request.snapshot_id))

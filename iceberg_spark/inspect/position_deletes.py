@@ -23,7 +23,7 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.read.deletion_vectors import vector_positions
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.entry_tables import entry_tables
-from iceberg_spark.scan.planned_files import scanned
+from iceberg_spark.scan.planned_files import position_delete
 from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.data_file import DataFileContent, ManifestEntryStatus
@@ -79,7 +79,9 @@ def position_delete_files(
         for file in data_files(_live(entries), manifest.partition_spec_id, kind):
             ids = (field.field_id for field in kind.fields)
             delete_files.append(
-                PositionDeleteFile(scanned(file), dict(zip(ids, file.partition, strict=True)))
+                PositionDeleteFile(
+                    position_delete(file), dict(zip(ids, file.partition, strict=True))
+                )
             )
     return delete_files
 

@@ -178,7 +178,7 @@ def server_of(where: str, properties: Mapping[str, str]) -> Server:
     return kind, bucket, *settings, *map(os.environ.get, _IN_ENVIRONMENT), *lasting
 
 
-def stored_at(io: FileIO, path: str) -> Server:
+def storage_server(io: FileIO, path: str) -> Server:
     """Return a cache key that distinguishes files with the same path on different servers.
 
     A local path is enough on its own.

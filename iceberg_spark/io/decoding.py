@@ -50,7 +50,7 @@ _LZ4_TIMES = 256
 _LZ4_SIZED, _LZ4_SIZE_FLAG = 14, 8  # magic, flags, block size, then the content's size in 8 bytes
 
 
-def inflated(data: bytes | memoryview, form: int, limits: Limits, where: str) -> bytes:
+def inflate(data: bytes | memoryview, form: int, limits: Limits, where: str) -> bytes:
     """Return decompressed gzip or deflate data; gzip may have several members.
 
     Raises an error of BROKEN for malformed or truncated data, CorruptFileError naming `where`
@@ -60,12 +60,12 @@ def inflated(data: bytes | memoryview, form: int, limits: Limits, where: str) ->
 
 
 def unzstd(data: bytes | memoryview, limits: Limits, where: str) -> bytes:
-    """Return zstd data decompressed; it may have several frames. Raises as `inflated` does."""
+    """Return zstd data decompressed; it may have several frames. Raises as `inflate` does."""
     return _joined(zstd.ZstdDecompressor, data, limits, where, many=True)
 
 
-def unsnapped(data: bytes | memoryview, limits: Limits, where: str) -> memoryview:
-    """Return raw snappy data decompressed, which starts with its length. Raises as `inflated`."""
+def decompress_snappy(data: bytes | memoryview, limits: Limits, where: str) -> memoryview:
+    """Return raw snappy data decompressed, which starts with its length. Raises as `inflate`."""
     allowed = limits.bytes_for(len(data))
     if cramjam.snappy.decompress_raw_len(data) > allowed:
         raise too_many_bytes(where, allowed)
@@ -73,7 +73,7 @@ def unsnapped(data: bytes | memoryview, limits: Limits, where: str) -> memoryvie
 
 
 def unlz4(data: bytes | memoryview, limits: Limits, where: str) -> bytes:
-    """Return an LZ4 frame decompressed. Raises as `inflated` does."""
+    """Return an LZ4 frame decompressed. Raises as `inflate` does."""
     allowed = limits.bytes_for(len(data))
     room = _content_size(data)
     if room is None:

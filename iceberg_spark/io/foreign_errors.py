@@ -18,7 +18,7 @@ from iceberg_spark.errors import (
     StorageError,
     StoragePermissionError,
     UnsupportedError,
-    redacted,
+    redact,
 )
 from iceberg_spark.io.pinned_host import REDIRECT_HOSTS, is_refused_redirect
 from iceberg_spark.io.secrets import blot, cause_without_secrets, secrets_of_environment
@@ -101,7 +101,7 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
         ours = self.translate(error)
         if ours is None:
             return
-        may_hold = self.hidden or redacted(self.path) != self.path
+        may_hold = self.hidden or redact(self.path) != self.path
         cause = None if may_hold else cause_without_secrets(error, self._secrets())
         try:
             raise ours from cause

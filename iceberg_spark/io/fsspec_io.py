@@ -98,7 +98,7 @@ class FsspecIO:
         """Open for seekable reading."""
         if location.is_local(path):
             with self._errors("open", path):
-                return local_files.opened(location.strip_scheme(path))
+                return local_files.open_regular_file(location.strip_scheme(path))
         errors = self._errors("read", path)
         return self._ask("open", path, lambda store, key: store.open(key, errors))
 
@@ -106,7 +106,7 @@ class FsspecIO:
         """Return the content of a (small) file."""
         if location.is_local(path):
             key = location.strip_scheme(path)
-            with self._errors("read", path), local_files.opened(key) as file:
+            with self._errors("read", path), local_files.open_regular_file(key) as file:
                 check_read_whole(path, os.fstat(file.fileno()).st_size)
                 return file.read()
         return self._ask("read", path, lambda store, key: store.read(key))

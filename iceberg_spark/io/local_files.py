@@ -65,7 +65,7 @@ class DurableWriter(io.BufferedWriter):
             self.discard()
 
 
-def opened(path: str) -> BinaryIO:
+def open_regular_file(path: str) -> BinaryIO:
     """Open a file for reading. Raises OSError for anything but a regular file."""
     refuse_device(path)
     return open(path, "rb")

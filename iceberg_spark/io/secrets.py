@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-from iceberg_spark.errors import InvalidOptionError, redacted
+from iceberg_spark.errors import InvalidOptionError, redact
 from iceberg_spark.spec.secrets import is_secret
 
 _HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
@@ -43,7 +43,7 @@ def blot(text: str, hidden: Iterable[str]) -> str:
     """Return a text with each hidden value, and passwords in URLs, replaced by stars."""
     for value in hidden:
         text = text.replace(value, "***")
-    return redacted(text)
+    return redact(text)
 
 
 def cause_without_secrets(error: BaseException, hidden: Iterable[str] = ()) -> BaseException | None:

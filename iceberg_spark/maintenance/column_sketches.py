@@ -123,7 +123,7 @@ def sketch_here(work: SketchWork, tasks: Sequence[FileScanTask], io: FileIO) -> 
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def united(sketches_of_files: Iterable[Sketches], columns: int) -> Sketches:
+def merge_sketches(sketches_of_files: Iterable[Sketches], columns: int) -> Sketches:
     """Merge the sketches of all files, column by column, as they arrive."""
     every: list[ThetaSketch] = [NOTHING] * columns
     for sketches in sketches_of_files:

@@ -33,7 +33,7 @@ from iceberg_spark.maintenance.rewritten_deletes import plan_removal
 from iceberg_spark.maintenance.row_runs import positions_in
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.read.process_cache import process_cache
-from iceberg_spark.scan.planned_files import data_file, scanned
+from iceberg_spark.scan.planned_files import data_file, position_delete
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.write.context import TaskId
@@ -342,7 +342,7 @@ class DeleteCarrier:
         deleted = {}
         for task in group.planned.plan:
             files = [
-                scanned(file)
+                position_delete(file)
                 for file in deletes
                 if file.referenced_data_file in (None, task.file_path)
             ]

@@ -2,8 +2,8 @@
 
 `FileKeys` splits a location into its store (scheme and authority), whose equal spellings only the
 user knows, and its path in that store, percent-decoded and without `//`. Source: Java's FileURI,
-which compares paths, then schemes and authorities. `folded` also drops everything that any store
-may ignore.
+which compares paths, then schemes and authorities. `fold_paths` also drops everything that any
+store may ignore.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class FileKeys:
         return store
 
 
-def folded(places: Column) -> Column:
+def fold_paths(places: Column) -> Column:
     """Return paths without what some store ignores: case, and dots or spaces at a name's end.
 
     Equal results may still be two files: `may_be_same_file` compares a pair. Windows and macOS have
@@ -108,7 +108,7 @@ def used_keys(paths: Column, places: Places) -> Column:
     if pc.any(in_bucket).as_py():
         decoded = _decoded(places_in_store)
         places_in_store = pc.if_else(in_bucket, decoded, places_in_store)
-    return folded(_without_mount(places_in_store))
+    return fold_paths(_without_mount(places_in_store))
 
 
 def may_be_same_file(listed: str, named: str) -> bool:

@@ -22,7 +22,7 @@ from iceberg_spark.maintenance.file_keys import (
     KEYS,
     Equal,
     FileKeys,
-    folded,
+    fold_paths,
     is_same_store,
     may_be_same_file,
 )
@@ -93,7 +93,9 @@ def _hashes(keyed: Table) -> Words:
     return hash_rows(polars_frame([concat(_full_keys(keyed))]))
 
 
-def unnamed(table: LoadedTable, files: Table, equal: Equal, mismatch: PrefixMismatch) -> Table:
+def unreferenced_files(
+    table: LoadedTable, files: Table, equal: Equal, mismatch: PrefixMismatch
+) -> Table:
     """Return the files (CANDIDATES) that no snapshot of a table refers to.
 
     A file that metadata has under another store is left out (IGNORE), returned (DELETE), or a
@@ -142,7 +144,7 @@ def _without(files: Table, named: Table) -> Table:
     """
     same = pc.is_in(_full_keys(files), value_set=_full_keys(named))
     files = files.filter(pc.invert(same))
-    files = _note_matches(files, named, folded, same_path=True)
+    files = _note_matches(files, named, fold_paths, same_path=True)
     foreign = pc.invert(pc.is_in(named.column("store"), value_set=_stores(files)))
     if not files.num_rows or not pc.any(foreign).as_py():
         return files

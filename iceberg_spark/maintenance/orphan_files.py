@@ -50,7 +50,7 @@ from iceberg_spark.maintenance.named_files import (
     NamedFiles,
     PrefixMismatch,
     candidates,
-    unnamed,
+    unreferenced_files,
 )
 from iceberg_spark.spec.arguments import moment_ms, one_of
 from iceberg_spark.spec.metadata import TableMetadata
@@ -122,7 +122,7 @@ def remove_orphan_files(
         if version == seen:
             break
         seen = version
-        unreferenced = unnamed(table, unreferenced, search.equal, search.mismatch)
+        unreferenced = unreferenced_files(table, unreferenced, search.equal, search.mismatch)
     orphans = _own(table, search, concat(unreferenced.column("file_path")))
     _check_pointers(table, orphans)
     if dry_run:

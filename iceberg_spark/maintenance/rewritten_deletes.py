@@ -24,7 +24,7 @@ from iceberg_spark.read.position_deletes import (
     NewDeletes,
     by_position,
     deleted_positions,
-    merged,
+    merge_positions,
     of_one_file,
 )
 from iceberg_spark.read.process_cache import process_cache
@@ -156,7 +156,7 @@ class DeleteWork:
                 if positions.is_empty:
                     continue
                 if any(map(_is_equality, task.delete_files)):
-                    positions = merged(io, task, positions, by_position(task))
+                    positions = merge_positions(io, task, positions, by_position(task))
                     replaced.extend(delete_file(file, task) for file in of_one_file(task))
                 yield DeletedRows(task.file_path, task.spec_id, task.partition, positions)
 

@@ -35,7 +35,11 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.maintenance.moved_paths import Move
-from iceberg_spark.manifest.manifest_list import counted, read_manifest_list, write_manifest_list
+from iceberg_spark.manifest.manifest_list import (
+    fill_counts,
+    read_manifest_list,
+    write_manifest_list,
+)
 from iceberg_spark.manifest.writer import write_manifest
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.task import DeleteFile
@@ -205,7 +209,7 @@ class _Rewriting:
         if has_all or not self.metadata.rules.has_sequence_numbers:
             return manifest
         spec = self.metadata.partition_specs[manifest.partition_spec_id]
-        return counted(self.io, manifest, spec, self.metadata)
+        return fill_counts(self.io, manifest, spec, self.metadata)
 
     def _deletes(self, manifests: Iterable[ManifestFile]) -> dict[str, int]:
         """Rewrite the delete files that refer to data files; return new sizes by old path."""

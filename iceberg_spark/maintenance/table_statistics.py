@@ -32,8 +32,8 @@ from iceberg_spark.maintenance.column_sketches import (
     Sketches,
     SketchPlan,
     SketchRunner,
+    merge_sketches,
     plan_sketches,
-    united,
 )
 from iceberg_spark.spec.ancestry import ancestors
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat
@@ -79,7 +79,7 @@ def compute_table_stats(
         return table, TableStatistics()
     check_write_places(metadata, io)
     plan = plan_sketches(metadata, io, snapshot.snapshot_id, columns)
-    sketches = united(run(plan.work, plan.tasks, io), len(plan.fields))
+    sketches = merge_sketches(run(plan.work, plan.tasks, io), len(plan.fields))
     path = metadata_location(metadata, f"{snapshot.snapshot_id}-{uuid.uuid4()}.stats")
     with CleanupOnFailure(io, [path]) as commit_state:
         written = write_puffin(io, path, _blobs(plan, sketches, snapshot))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.commits.expire_snapshots import Expiry, expired
+from iceberg_spark.commits.expire_snapshots import Expiry, expired_snapshots
 from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
 from iceberg_spark.maintenance.layout import layout
 from iceberg_spark.maintenance.limits import UPKEEP
@@ -90,7 +90,7 @@ def old_snapshots(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     metadata = table.metadata
     if not bool_property(metadata.properties, GC_ENABLED):
         return None
-    gone = expired(metadata, Expiry(int(time.time() * 1000))).snapshot_ids
+    gone = expired_snapshots(metadata, Expiry(int(time.time() * 1000))).snapshot_ids
     if len(gone) < UPKEEP.snapshots:
         return None
     sizes = (

@@ -183,7 +183,7 @@ def name_of(key: DeleteKey) -> str:
     return _BETWEEN.join((path, "" if offset is None else str(offset), target or ""))
 
 
-def shown(name: str) -> str:
+def show_path(name: str) -> str:
     """Return the text of a file for a person."""
     path, is_one, rest = name.partition(_BETWEEN)
     offset, _, target = rest.partition(_BETWEEN)

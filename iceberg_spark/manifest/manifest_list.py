@@ -178,7 +178,7 @@ def _assigned(manifest: ManifestFile, snapshot: Snapshot, format_version: int) -
     if unknown:
         raise InvalidInputError(
             f"Manifest {manifest.manifest_path} lacks {', '.join(unknown)}, which a manifest "
-            f"list of format version {format_version} needs; `counted` reads them from it"
+            f"list of format version {format_version} needs; `fill_counts` reads them from it"
         )
     if manifest.sequence_number is not None:
         return manifest
@@ -308,10 +308,10 @@ def manifest_file_from_manifest(
     bare = ManifestFile(
         path, io.size(path), spec.spec_id, ManifestContent.DATA, 0, 0, snapshot.snapshot_id
     )
-    return replace(counted(io, bare, spec, metadata), sequence_number=0, min_sequence_number=0)
+    return replace(fill_counts(io, bare, spec, metadata), sequence_number=0, min_sequence_number=0)
 
 
-def counted(
+def fill_counts(
     io: FileIO, manifest: ManifestFile, spec: PartitionSpec, metadata: TableMetadata
 ) -> ManifestFile:
     """Return a manifest with the counts and partition summaries that its list left out."""

@@ -23,7 +23,7 @@ from iceberg_spark.arrow.schema import field_id
 from iceberg_spark.bounded_cache import BoundedCache, bytes_from_environment
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
 from iceberg_spark.formats.avro.columns import read_avro_files, read_avro_pieces
-from iceberg_spark.io.allowed_places import stored_at
+from iceberg_spark.io.allowed_places import storage_server
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import Limits, limits_of
@@ -118,7 +118,7 @@ def _decoded(
     if PARTITION in needed:
         ids |= {_child(field.field_id): field.field_id for field in partition_type.fields}
     path = manifest.manifest_path
-    key = path, manifest.manifest_length, stored_at(io, path)
+    key = path, manifest.manifest_length, storage_server(io, path)
     held = cache.get(key) or {}
     missing = {name: number for name, number in ids.items() if name not in held}
     if not missing:

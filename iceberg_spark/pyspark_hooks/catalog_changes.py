@@ -31,7 +31,7 @@ from iceberg_spark.spark.sql.statements.rows import Truncate
 from iceberg_spark.spark.sql.statements.views import DropView, ShowViews
 from iceberg_spark.spark.sql.table_names import namespace_parts, table_parts
 from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.statements.commands import run_command
 from iceberg_spark.statements.definitions import create_from, default_format
 from iceberg_spark.statements.in_catalogs import matching
@@ -118,7 +118,7 @@ def _create_table(
         using=source.lower() if source else default,
     )
     create_from(spark, statement, from_spark(schema))
-    return spark.read.table(".".join(map(quoted, name)))
+    return spark.read.table(".".join(map(quote, name)))
 
 
 def _cache_table(spark: SparkSession, name: Name, storageLevel: Any = None) -> NoReturn:  # noqa: N803, ARG001

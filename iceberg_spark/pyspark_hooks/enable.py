@@ -27,7 +27,7 @@ from iceberg_spark.pyspark_hooks.writer_hook import WriterHook
 from iceberg_spark.spark.catalyst.spark_catalog import begin_catalogs, end_catalogs
 from iceberg_spark.spark.session.active_session import checked_session
 from iceberg_spark.spark.session.classic_session import session_of_catalog
-from iceberg_spark.spark.session.own_methods import copied, redirect
+from iceberg_spark.spark.session.own_methods import copy_function, redirect
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
 from iceberg_spark.spark.sql.enabled_sessions import (
@@ -153,7 +153,7 @@ def _replace_method(
     if (owner, name) in originals:
         return
     original = vars(owner)[name]
-    own = copied(original)
+    own = copy_function(original)
     hook = raising_spark_errors(hooked(own))
 
     @wraps(own)

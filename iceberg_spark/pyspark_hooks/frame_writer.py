@@ -150,7 +150,7 @@ class FrameWriter:
                     f"Option '{key}' does not go with overwrite(condition)"
                     f"{did_you_mean(key, _OVERWRITE_OPTIONS)}"
                 )
-        rows = stored(self._frame, destination.table)
+        rows = assign_types(self._frame, destination.table)
         spark = self._frame.sparkSession
         where = column_text(spark, condition)
         explaining = explaining_overwrite(destination.schema, where, spark)
@@ -176,7 +176,7 @@ class FrameWriter:
         others = {key: text for key, text in self._state.options.items() if key.lower() != "branch"}
         branch_option = {} if destination.branch is None else {"branch": destination.branch}
         options = {**others, **branch_option, **summary, **more}
-        rows = stored(
+        rows = assign_types(
             self._frame, destination.table, keeps_unknown=destination.options.merge_schema
         )
         with destination.new_branch():
@@ -288,7 +288,7 @@ def insert_into(frame: DataFrame, name: Name, state: BuilderState, overwrite: bo
         writer.overwrite("true")
 
 
-def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> DataFrame:
+def assign_types(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> DataFrame:
     """Return rows with the types of a table's columns, by Spark's store assignment.
 
     Columns and nested fields are matched by name, with the session's case sensitivity. Extra

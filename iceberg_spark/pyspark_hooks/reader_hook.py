@@ -30,7 +30,7 @@ from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.scan.request import scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME, BuilderState
-from iceberg_spark.spark.catalyst.classic_queries import called
+from iceberg_spark.spark.catalyst.classic_queries import qualify_columns
 from iceberg_spark.spark.reading.metadata_frame import change_frame, metadata_frame
 from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
 from iceberg_spark.spark.reading.queried_scan import scan_frame
@@ -43,10 +43,16 @@ from iceberg_spark.spark.sql.catalog_errors import errors_of_catalogs
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.spark_queries import register_catalogs
 from iceberg_spark.spark.sql.table_names import given_parts, name_parts
-from iceberg_spark.spark.sql.table_planner import is_selector, selected
+from iceberg_spark.spark.sql.table_planner import is_selector, selected_snapshot
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
-from iceberg_spark.spec.quoted_name import quoted
-from iceberg_spark.statements.target import Name, names_table, new_target, refuse_changes, streamed
+from iceberg_spark.spec.quoted_name import quote
+from iceberg_spark.statements.target import (
+    Name,
+    names_table,
+    new_target,
+    refuse_changes,
+    stream_target,
+)
 
 _OPTION_OF = {
     "branch": "branch",
@@ -123,12 +129,12 @@ def _loaded(table: str, options: dict[str, str], session: SparkSession) -> DataF
 def _table_or_view(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:
     try:
         path = new_target(session, name).path
-        return called(native_frame(path, options, session, is_named=True), name)
+        return qualify_columns(native_frame(path, options, session, is_named=True), name)
     except (NoSuchTableError, NoSuchNamespaceError):
         if options:  # they select how a table is read
             return _selected_frame(name, options, session)
-        text = f"FROM {'.'.join(map(quoted, name))} SELECT *"
-        return called(plan_query(session, text).frame(session), name)
+        text = f"FROM {'.'.join(map(quote, name))} SELECT *"
+        return qualify_columns(plan_query(session, text).frame(session), name)
 
 
 def _selected_frame(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:
@@ -136,7 +142,7 @@ def _selected_frame(name: Name, options: dict[str, str], session: SparkSession) 
     *above, last = name
     if len(name) < 3 or not is_selector(last):
         raise NoSuchTableError(f"There is no table {'.'.join(name)} that options could be for")
-    path, chosen = new_target(session, tuple(above)).path, selected(last)
+    path, chosen = new_target(session, tuple(above)).path, selected_snapshot(last)
     if not chosen:
         return native_frame(f"{path}#{last}", options, session)
     selector_options = {_OPTION_OF[field]: str(value) for field, value in chosen.items()}
@@ -222,7 +228,7 @@ class StreamReaderHook(BuilderHook):
         if not names_table(self._session, name):
             frame: DataFrame = self._own.table(tableName)
             return frame
-        source = streamed(self._session, name)
+        source = stream_target(self._session, name)
         source.table()  # Spark reports a missing table as an error of the data source
         if source.branch is None:
             return self.load(source.path, FORMAT_NAME)

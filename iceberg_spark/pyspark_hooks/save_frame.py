@@ -21,7 +21,7 @@ from iceberg_spark.spark.session.option_defaults import session_write_defaults
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionField
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import BucketTransform, IdentityTransform
 
@@ -158,7 +158,7 @@ def _check_are_columns(names: Sequence[object]) -> None:
 
 
 def _quoted(name: str) -> str:
-    return name if name.isidentifier() else quoted(name)
+    return name if name.isidentifier() else quote(name)
 
 
 def _check_partitioning(metadata: TableMetadata, terms: Sequence[str]) -> None:

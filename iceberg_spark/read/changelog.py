@@ -99,19 +99,20 @@ def change_batches(
         elif request.brings_together(step):
             table = _step_table(request, io, step)
             identity = identity_keys(request, table)
-            yield from shown(
-                request, settled(table, row_keys(request, table), identity, request.identity)
+            yield from select_columns(
+                request,
+                snapshot_changes(table, row_keys(request, table), identity, request.identity),
             )
         else:
             for batch, is_insert in _step_rows(request, io, step):
-                yield from shown(
+                yield from select_columns(
                     request, with_change(batch, is_insert, step.ordinal, step.snapshot_id)
                 )
     if everything:
         table = pa.concat_tables(everything)
         identity = identity_keys(request, table)
-        yield from shown(
-            request, netted(table, row_keys(request, table), identity, request.identity)
+        yield from select_columns(
+            request, merge_changes(table, row_keys(request, table), identity, request.identity)
         )
 
 
@@ -162,7 +163,7 @@ def _step_table(request: ChangeRequest, io: FileIO, step: ChangeStep) -> pa.Tabl
     return pa.concat_tables([empty, *tables])
 
 
-def settled(
+def snapshot_changes(
     table: pa.Table,
     keys: Sequence[pa.Array],
     identity: Sequence[pa.Array],
@@ -190,13 +191,13 @@ def _with_updates(
     return changes.set_column(index, field, _type_names().take(pa.array(types)).cast(field.type))
 
 
-def netted(
+def merge_changes(
     table: pa.Table,
     keys: Sequence[pa.Array],
     identity: Sequence[pa.Array] = (),
     identifiers: Sequence[str] = (),
 ) -> pa.Table:
-    """Return what is left of the changes of several snapshots; arguments as of `settled`."""
+    """Return the net changes of several snapshots; arguments as of `snapshot_changes`."""
     ordinals = table.column("_change_ordinal").to_numpy().astype(np.int64)
     rows = net_changes(row_codes(keys), ordinals, _inserts(table))
     left = pa.array(np.sort(rows))
@@ -245,7 +246,7 @@ def with_change(batch: pa.RecordBatch, is_insert: bool, ordinal: int, snapshot_i
     return pa.Table.from_arrays([*batch.columns, *added], schema=pa.schema(fields))
 
 
-def shown(request: ChangeRequest, table: pa.Table) -> Iterator[pa.RecordBatch]:
+def select_columns(request: ChangeRequest, table: pa.Table) -> Iterator[pa.RecordBatch]:
     """Yield rows with the columns that are asked for."""
     schema = request.schema
     evolve = evolution(file_fields(table.schema), schema.fields, {}, "the changes")

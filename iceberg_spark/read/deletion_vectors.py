@@ -17,7 +17,7 @@ from iceberg_spark.formats.limits import PUFFIN
 from iceberg_spark.formats.puffin.blobs import PuffinFile
 from iceberg_spark.formats.puffin.deletion_vector import from_bytes, is_vector_of
 from iceberg_spark.formats.puffin.read_puffin import read_range, read_short_footer
-from iceberg_spark.io.allowed_places import stored_at
+from iceberg_spark.io.allowed_places import storage_server
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import same_file
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
@@ -45,7 +45,7 @@ def load_vector(
             f"The deletion vector in {file.file_path} at byte {file.content_offset} is of "
             f"{file.referenced_data_file}, not {task.file_path}"
         )
-    server = stored_at(io, file.file_path)
+    server = storage_server(io, file.file_path)
     key = ("vector", server, file.key, file.content_size_in_bytes, task.record_count)
 
     def load() -> tuple[PositionSet, int]:
@@ -109,7 +109,7 @@ def _run(
 
     if (start, end) == (offset, offset + size):
         return start, load()[0]
-    key = ("puffin run", stored_at(io, path), path, footer.size if footer else 0, start)
+    key = ("puffin run", storage_server(io, path), path, footer.size if footer else 0, start)
     run_bytes: bytes = cache.get_or_load(key, load)
     return start, run_bytes
 
@@ -138,7 +138,12 @@ def _footer(io: FileIO, file: DeleteFile, cache: BoundedCache) -> PuffinFile | N
             1 + len(short_footer.blobs if short_footer else ())
         )
 
-    key = "puffin footer", stored_at(io, file.file_path), file.file_path, file.file_size_in_bytes
+    key = (
+        "puffin footer",
+        storage_server(io, file.file_path),
+        file.file_path,
+        file.file_size_in_bytes,
+    )
     (footer,) = cache.get_or_load(key, load)
     return footer if footer is None or isinstance(footer, PuffinFile) else None
 

@@ -17,7 +17,7 @@ from iceberg_spark.arrow.key_columns import key_column
 from iceberg_spark.arrow.row_hashes import Words, hash_rows, polars_frame
 from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.io.allowed_places import stored_at
+from iceberg_spark.io.allowed_places import storage_server
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.spill_folder import SpillFolder
 from iceberg_spark.lazy import LazyModule
@@ -92,7 +92,9 @@ def load_equality_deletes(
     hold is built in sorted runs on disk, mapped into memory when it is searched. Raises
     CorruptFileError, NoSuchFileError or StorageError naming a delete file.
     """
-    read = sorted((f.file_path, f.file_size_in_bytes, stored_at(io, f.file_path)) for f in files)
+    read = sorted(
+        (f.file_path, f.file_size_in_bytes, storage_server(io, f.file_path)) for f in files
+    )
     key = ("keys", tuple(read), keys)
 
     def load() -> tuple[EqualityDeletes, int]:

@@ -18,7 +18,7 @@ from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
 from iceberg_spark.bounded_cache import BoundedCache
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.nodes import BoundReference, In
-from iceberg_spark.io.allowed_places import stored_at
+from iceberg_spark.io.allowed_places import storage_server
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import normalise, same_file
 from iceberg_spark.lazy import LazyFunction
@@ -86,7 +86,7 @@ def _load(io: FileIO, file: DeleteFile, data_path: str, cache: BoundedCache) -> 
     """Decode a delete file once for all its data files, or one too large for this one only."""
     shared = file.record_count * _ENTRY_BYTES <= cache.capacity // 2
     only = None if shared else data_path
-    server = stored_at(io, file.file_path)
+    server = storage_server(io, file.file_path)
     key = ("positions", server, file.file_path, file.file_size_in_bytes, only)
     loaded: PositionDeletes = cache.get_or_load(key, lambda: _sized(_read(io, file, only)))
     return loaded
@@ -193,7 +193,7 @@ def of_one_file(task: FileScanTask) -> tuple[DeleteFile, ...]:
     )
 
 
-def merged(
+def merge_positions(
     io: FileIO, task: FileScanTask, new: PositionSet, older: Iterable[DeleteFile]
 ) -> PositionSet:
     """Return the positions of new and older deletes."""

@@ -44,7 +44,7 @@ from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import LINEAGE, POS, ROW_ID
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField
-from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, align_batches
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.lineage import keeping_lineage, keeps_lineage, lineage_names, with_lineage
 from iceberg_spark.write.sorted_files import write_sorted_files
@@ -162,7 +162,7 @@ def _written(
     new = _with_lineage(rows, writing.schema).to_batches() if rows.num_rows else []
     old = remaining if first is None else chain([first], remaining)
     schema, options = writing.schema, AlignOptions()
-    batches = chain(aligned(schema, old, options), aligned(schema, new, options))
+    batches = chain(align_batches(schema, old, options), align_batches(schema, new, options))
     return write_sorted_files(writing, io, batches)
 
 
@@ -330,6 +330,6 @@ def distinct_keys(rows: pa.Table, fields: Sequence[NestedField]) -> Frame:
     return key_frame(rows, fields).unique()
 
 
-def placed(rows_of_files: Iterable[PlacedRows]) -> dict[str, PositionSet]:
+def positions_by_file(rows_of_files: Iterable[PlacedRows]) -> dict[str, PositionSet]:
     """Return positions by the path of their file."""
     return {task.file_path: positions for task, positions in rows_of_files}

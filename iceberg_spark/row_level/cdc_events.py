@@ -25,7 +25,7 @@ from iceberg_spark.row_level.cdc_frames import (
 from iceberg_spark.row_level.cdc_plan import CdcPlan, find_top_level
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField
-from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, align_batches
 from iceberg_spark.write.cdc_messages import UNAVAILABLE
 
 pl = LazyModule("polars")
@@ -167,7 +167,7 @@ def _joined(parts: Sequence[tuple[Mapping[str, Mask], int]]) -> Mapping[str, Mas
 def sequences(plan: CdcPlan, rows: pa.Table) -> pa.Array:
     """Return the column `SEQUENCE`, alone in `rows`, in its type. Raises InvalidInputError."""
     number = Schema(NestedField(_SEQUENCE_ID, SEQUENCE, plan.sequence_type))
-    (ordered,) = aligned(number, [_batch(rows)], AlignOptions())
+    (ordered,) = align_batches(number, [_batch(rows)], AlignOptions())
     sequence = ordered.column(0)
     if sequence.null_count:
         raise InvalidInputError(
@@ -190,7 +190,7 @@ def _keys(plan: CdcPlan, own: pa.Table, options: AlignOptions) -> pa.Table:
     ]
     optional = Schema(*(NestedField(f.field_id, f.name, f.field_type) for f in plan.keys))
     aligned_batches = list(
-        aligned(optional, own.select(chosen).combine_chunks().to_batches(), options)
+        align_batches(optional, own.select(chosen).combine_chunks().to_batches(), options)
     )
     keys = pa.Table.from_batches(aligned_batches, to_arrow(optional))
     for name in keys.column_names:
@@ -205,7 +205,7 @@ def _rows(plan: CdcPlan, own: pa.Table, gaps: Collection[str], options: AlignOpt
     schema = Schema(
         *(replace(f, required=False) if f.name in gaps else f for f in plan.schema.fields)
     )
-    batches = list(aligned(schema, own.combine_chunks().to_batches(), options))
+    batches = list(align_batches(schema, own.combine_chunks().to_batches(), options))
     rows = pa.Table.from_batches(batches, to_arrow(schema))
     return pa.Table.from_arrays(rows.columns, schema=to_arrow(plan.schema))
 
@@ -214,10 +214,10 @@ def after_truncation(events: Events, truncated_at: Any | None) -> Events:
     """Leave out the events before a truncation."""
     if truncated_at is None:
         return events
-    return taken(events, pc.greater_equal(events.sequence, truncated_at), truncated_at)
+    return select_events(events, pc.greater_equal(events.sequence, truncated_at), truncated_at)
 
 
-def taken(events: Events, mask: pa.Array, truncated_at: Any = None) -> Events:
+def select_events(events: Events, mask: pa.Array, truncated_at: Any = None) -> Events:
     """Return the events of a mask; their rows keep their positions."""
     chosen = mask.to_numpy(zero_copy_only=False)
     return Events(

@@ -130,7 +130,7 @@ class Ledger:
 
     def write_context(self, context: WriteContext) -> WriteContext:
         """Return the context for writing the ledger's files, which are next to the table's."""
-        spec = unpartitioned(self.metadata)
+        spec = unpartitioned_spec(self.metadata)
         location_properties = {k: v for k, v in context.properties.items() if k.startswith(_PLACES)}
         return replace(
             context,
@@ -145,7 +145,7 @@ class Ledger:
         )
 
 
-def unpartitioned(metadata: TableMetadata) -> PartitionSpec:
+def unpartitioned_spec(metadata: TableMetadata) -> PartitionSpec:
     """Return the unpartitioned spec, a new one if the table has none."""
     specs = metadata.partition_specs
     there = (spec for spec in specs.values() if not spec.fields)
@@ -256,7 +256,7 @@ class LedgerChange:
             branch=self.branch,
             planned=self.ledger.head,
             parent=None if snapshot is None else snapshot.snapshot_id,
-            spec=unpartitioned(self.ledger.metadata),
+            spec=unpartitioned_spec(self.ledger.metadata),
             about=self.ledger.notes.about,
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.nearest import did_you_mean, name_list
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     PRIMITIVES,
@@ -91,7 +91,7 @@ class Choice:
                 if not any(_same(name, other, case_sensitive) for other in names):
                     raise InvalidInputError(
                         f"{what}: the rows have no column '{name}'; they have: "
-                        f"{listed(list(names))}{did_you_mean(name, list(names))}"
+                        f"{name_list(list(names))}{did_you_mean(name, list(names))}"
                     )
 
 
@@ -155,7 +155,7 @@ def key_fields(
         if field is None:
             column_names = [field.name for field in schema.fields]
             raise InvalidInputError(
-                f"Key column '{key}' is not in the table; it has: {listed(column_names)}"
+                f"Key column '{key}' is not in the table; it has: {name_list(column_names)}"
                 f"{did_you_mean(key, column_names)}"
             )
         if not isinstance(field.field_type, PRIMITIVES):
@@ -196,7 +196,7 @@ def check_sequence_type(kind: IcebergType) -> IcebergType:
             )
 
 
-def merged(
+def merge_columns(
     metadata: TableMetadata, rows: Schema, names: Sequence[str], *, case_sensitive: bool
 ) -> Schema:
     """Return the table's schema with the missing columns `names` of rows, and wider types.
@@ -231,7 +231,7 @@ def check_same_order(column: NestedField, kind: IcebergType) -> None:
         )
 
 
-def evolved(
+def evolve_schema(
     schema: Schema,
     last_column_id: int,
     sequence: NestedField | None,

@@ -16,7 +16,12 @@ from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.row_level.position_deletes import DeletesWriter
-from iceberg_spark.row_level.row_level_change import ChangedRows, RowChange, RowLevelMode, dropped
+from iceberg_spark.row_level.row_level_change import (
+    ChangedRows,
+    RowChange,
+    RowLevelMode,
+    drop_files,
+)
 from iceberg_spark.row_level.target_files import Target
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planned_files import data_file
@@ -24,7 +29,7 @@ from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import POS
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, align_batches
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.lineage import keeping_lineage, keeps_lineage, with_lineage
 from iceberg_spark.write.sorted_files import write_sorted_files
@@ -38,7 +43,7 @@ def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLeve
     Memory holds the matching positions of a partition's files (merge-on-read; of one file with
     deletion vectors), or of one file and the batches being written (copy-on-write).
     """
-    dropped_files = dropped(target, io)
+    dropped_files = drop_files(target, io)
     if mode.merge_on_read:
         return _with_deletes(dropped_files, target, io, context, mode)
     return _rewritten(dropped_files, target, io, context)
@@ -67,7 +72,7 @@ def _rewritten(
     if keeps_lineage(writing):
         reading = replace(reading, read_schema=with_lineage(reading.read_schema))
     remaining = MatchedFiles(reading, partly).remaining_rows(io)
-    batches = aligned(writing.schema, remaining, AlignOptions())
+    batches = align_batches(writing.schema, remaining, AlignOptions())
     return replace(
         dropped_files,
         added_data=write_sorted_files(writing, io, batches),

@@ -10,7 +10,12 @@ from dataclasses import dataclass, replace
 
 from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.position_deletes import NewDeletes, by_position, merged, of_one_file
+from iceberg_spark.read.position_deletes import (
+    NewDeletes,
+    by_position,
+    merge_positions,
+    of_one_file,
+)
 from iceberg_spark.scan.planned_files import delete_file
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile
@@ -64,7 +69,7 @@ class DeletesWriter:
 
         def deleted() -> Iterator[DeletedRows]:
             for target, new in new_positions:
-                positions = merged(io, target, new, by_position(target))
+                positions = merge_positions(io, target, new, by_position(target))
                 replaced.extend(delete_file(file, target) for file in of_one_file(target))
                 yield DeletedRows(target.file_path, target.spec_id, target.partition, positions)
 
@@ -81,7 +86,7 @@ class DeletesWriter:
         for target, new in new_positions:
             first = first or target
             older = of_one_file(target) if self.granularity == "file" else ()
-            deletes[target.file_path] = merged(io, target, new, older)
+            deletes[target.file_path] = merge_positions(io, target, new, older)
             replaced += [delete_file(file, target) for file in older]
         if first is None:
             return NewDeletes()

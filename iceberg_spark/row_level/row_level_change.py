@@ -18,7 +18,7 @@ from iceberg_spark.read.deletion_vectors import read_vector
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.row_level.target_files import Target, TargetOptions
-from iceberg_spark.scan.planned_files import data_file, scanned
+from iceberg_spark.scan.planned_files import data_file, position_delete
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
@@ -226,7 +226,7 @@ def _merger(verb: RowVerb, planned_change: PlannedChange) -> MergeVectors | None
     return VectorMerger(verb.metadata, verb.io, other_rows=True).merge
 
 
-def dropped(target: Target, io: FileIO) -> RowChange:
+def drop_files(target: Target, io: FileIO) -> RowChange:
     """Return the change that removes the files whose rows all match, without reading them."""
     return RowChange(
         removed_data=tuple(data_file(task) for task in target.proved),
@@ -292,7 +292,7 @@ class VectorMerger:
 
     def _read(self, file: DataFile) -> PositionSet:
         try:
-            return read_vector(self.io, scanned(file))
+            return read_vector(self.io, position_delete(file))
         except NoSuchFileError as error:  # the one before was replaced, and may have expired
             raise ValidationException(
                 f"Can't find which rows of {file.referenced_data_file} other commits deleted: "

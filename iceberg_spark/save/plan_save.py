@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, MadeTable, NewTable
-from iceberg_spark.catalog.chosen_location import chosen_location, created_with
+from iceberg_spark.catalog.chosen_location import chosen_location, new_table_properties
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
@@ -60,7 +60,7 @@ def plan_save(options: WriteOptions, columns: Schema, *, overwrite: bool) -> Sav
         if not options.makes_table:  # dropped since somebody looked
             raise
         creation = _creation(catalog, identifier, options, columns)
-        chosen = created_with(catalog.properties, options.table_properties)
+        chosen = new_table_properties(catalog.properties, options.table_properties)
         metadata, io = _before_it_is_made(creation, chosen)
     prepared = creation if creation is not None and creation.table is None else None
     created = creation.ours if creation is not None else None
@@ -178,7 +178,9 @@ def _creation(
             parse_partition_spec(options.partition_by, columns, options.case_sensitive),
             parse_sort_order(options.sort_order, columns, options.case_sensitive),
             location=chosen or default_location,
-            properties=created_with(catalog.properties, _table_properties(options, columns)),
+            properties=new_table_properties(
+                catalog.properties, _table_properties(options, columns)
+            ),
             format_version=options.format_version,
         )
 

@@ -90,9 +90,10 @@ class DeleteIndex:
     def lookup(self, spec_id: int, entries: pa.Table) -> Any:
         """Return a list<int32> array: for each data file, the deletes that apply to it.
 
-        `entries` are data files of one spec (ENTRY_COLUMNS), with the columns of `needed`.
-        A deletion vector replaces all position deletes of its file. Raises ValidationException if a
-        delete refers to a data file of another spec or partition, or a vector to a newer one.
+        `entries` are data files of one spec (ENTRY_COLUMNS), with the columns of
+        `needed_statistics`. A deletion vector replaces all position deletes of its file. Raises
+        ValidationException if a delete refers to a data file of another spec or partition, or a
+        vector to a newer one.
         """
         if len(self) == 0 or entries.num_rows == 0:
             return _lists(entries.num_rows, [])

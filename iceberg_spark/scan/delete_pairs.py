@@ -54,7 +54,7 @@ class PairPruning:
     def keep_equality(self, pairs: Pairs, data: pa.Table) -> Pairs:
         """Return the pairs of equality deletes that may share a row.
 
-        `data` is the statistics table (`needed`) of the data files.
+        `data` is the statistics table (`needed_statistics`) of the data files.
         """
         for field_id, uses in self.equality_ids.items():
             if len(pairs) == 0:

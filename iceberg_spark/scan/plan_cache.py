@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from iceberg_spark.bounded_cache import BoundedCache
-from iceberg_spark.io.allowed_places import Server, stored_at
+from iceberg_spark.io.allowed_places import Server, storage_server
 from iceberg_spark.manifest.reader import MANIFEST_CACHE
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.limits import PLANNING
@@ -44,7 +44,7 @@ class PlannedScan:
         filter_text = repr(context.row_filter)
         if len(filter_text) > PLANNING.kept_filter_characters:
             return None
-        server = stored_at(context.io, metadata.location)
+        server = storage_server(context.io, metadata.location)
         cleared = MANIFEST_CACHE.times_cleared
         return cls(metadata, context, filter_text, whole_files, residuals, server, cleared)
 

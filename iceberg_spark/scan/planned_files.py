@@ -38,7 +38,7 @@ def delete_file(file: DeleteFile, task: FileScanTask) -> DataFile:
     return DataFile(partition=task.partition, partition_spec_id=file.spec_id, **_shared(file))
 
 
-def scanned(file: DataFile, data_sequence_number: int = 0) -> DeleteFile:
+def position_delete(file: DataFile, data_sequence_number: int = 0) -> DeleteFile:
     """Return a delete file or vector by position as readers of its positions take it."""
     return DeleteFile(
         data_sequence_number=data_sequence_number, spec_id=file.partition_spec_id, **_shared(file)

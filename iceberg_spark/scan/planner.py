@@ -197,7 +197,7 @@ def _deletes(
     return len(matching), delete_index(parts, context.specs, types), skipped
 
 
-def narrowed(
+def narrow_plan(
     planned: ScanPlan, condition: Bound, pruned_by: VariantFilter | None = None
 ) -> ScanPlan | None:
     """Return the files of a plan that match another condition, None if it can't be planned.

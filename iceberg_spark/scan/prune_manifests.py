@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.arrays import from_numpy, int_scalar
 from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
-from iceberg_spark.expr.stats import Statistic, column, evaluate, needed
+from iceberg_spark.expr.stats import Statistic, column, evaluate, needed_statistics
 from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.lazy import LazyModule
@@ -298,7 +298,7 @@ def _metrics_mask(row_filter: Bound, deletes: pa.Table) -> Any:
     """
     if row_filter == ALWAYS_TRUE or deletes.num_rows == 0:
         return from_numpy(np.ones(deletes.num_rows, np.bool_))
-    statistics = needed(row_filter)
+    statistics = needed_statistics(row_filter)
     stats = stats_table(deletes, statistics)
     for statistic in statistics:
         name = column(statistic.kind, statistic.field_id)

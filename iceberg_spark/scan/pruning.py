@@ -34,7 +34,7 @@ from iceberg_spark.expr.stats import (
     column,
     decisive,
     evaluate,
-    needed,
+    needed_statistics,
     summary_counts,
 )
 from iceberg_spark.scan.column_stats import stats_table
@@ -69,7 +69,7 @@ class SpecPruning:
         columns: dict[str, Any] = {}
         positions = {part.field_id: position for position, part in enumerate(self.spec.fields)}
         types = {part.field_id: part.field_type for part in self.partition_type.fields}
-        for field_id in {statistic.field_id for statistic in needed(self.inclusive)}:
+        for field_id in {statistic.field_id for statistic in needed_statistics(self.inclusive)}:
             summaries = [_summary(manifest, positions[field_id]) for manifest in manifests]
             columns.update(_summary_columns(field_id, types[field_id], summaries))
         matches: list[bool] = evaluate(may_match(self.inclusive), pa.table(columns)).to_pylist()
@@ -118,7 +118,7 @@ def spec_pruning(
     ]
     possible = inclusive(bound, spec, schema)
     if not residuals:
-        statistics = needed(bound) if undecided else ()
+        statistics = needed_statistics(bound) if undecided else ()
         bounds = _bounds(bound, statistics)
         return SpecPruning(spec, kind, possible, statistics, bounds, (), lambda _: bound)
     column_of = _column_of(spec)
@@ -127,7 +127,7 @@ def spec_pruning(
         for projected in chain.from_iterable(projections.values())
         if not isinstance(projected, Constant)
     ]
-    statistics = tuple(dict.fromkeys(chain.from_iterable(map(needed, undecided))))
+    statistics = tuple(dict.fromkeys(chain.from_iterable(map(needed_statistics, undecided))))
     bounds = _bounds(bound, statistics)
     residual = residual_of(bound, spec, schema)
     return SpecPruning(spec, kind, possible, statistics, bounds, tuple(outcomes), residual)

@@ -80,7 +80,7 @@ def scan_context(
     )
 
 
-def narrowed(
+def narrow_scan(
     context: ScanContext, metadata: TableMetadata, request: ScanRequest, io: FileIO
 ) -> ScanContext:
     """Return a scan of the same snapshot with the columns and the filter of a request.

@@ -22,7 +22,7 @@ from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.logic import conjunction, disjunction
 from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.nodes import And, Bound, BoundReference, Constant, Or
-from iceberg_spark.expr.stats import Kind, Statistic, column, evaluate, needed
+from iceberg_spark.expr.stats import Kind, Statistic, column, evaluate, needed_statistics
 from iceberg_spark.expr.variant_filter import VariantField, VariantFilter
 from iceberg_spark.manifest.schemas import value_column
 from iceberg_spark.scan.column_stats import MAP_OF, statistic_columns, stats_table
@@ -60,7 +60,7 @@ def variant_mask(pruned_by: VariantFilter, entries: pa.Table) -> Mask:
         return np.full(0, True)
     columns = stats_table(entries, _of_columns(pruned_by))
     ranges = _Ranges.of(entries, {field.column_id for field in pruned_by.fields.values()})
-    used = {item.field_id for item in needed(pruned_by.bound)} & pruned_by.fields.keys()
+    used = {item.field_id for item in needed_statistics(pruned_by.bound)} & pruned_by.fields.keys()
     for field_id in used:
         for name, values in _statistics(
             field_id, pruned_by.fields[field_id], ranges, entries.num_rows
@@ -71,7 +71,9 @@ def variant_mask(pruned_by: VariantFilter, entries: pa.Table) -> Mask:
 
 
 def _of_columns(pruned_by: VariantFilter) -> list[Statistic]:
-    return [item for item in needed(pruned_by.bound) if item.field_id not in pruned_by.fields]
+    return [
+        item for item in needed_statistics(pruned_by.bound) if item.field_id not in pruned_by.fields
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,10 +110,10 @@ def parse_array(node: Any, what: str, read: Callable[[Any], T]) -> tuple[T, ...]
     try:
         return tuple(map(read, nodes))
     except IcebergError:
-        return tuple(located(f"{what}[{index}]", read, part) for index, part in enumerate(nodes))
+        return tuple(read_node(f"{what}[{index}]", read, part) for index, part in enumerate(nodes))
 
 
-def located(where: str, read: Callable[[Any], T], node: Any) -> T:
+def read_node(where: str, read: Callable[[Any], T], node: Any) -> T:
     """Return read(node); an error is raised again with the place in front of its message."""
     try:
         return read(node)

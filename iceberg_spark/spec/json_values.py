@@ -43,7 +43,7 @@ from iceberg_spark.spec.types import (
     TimeType,
     UUIDType,
 )
-from iceberg_spark.spec.values import unscaled
+from iceberg_spark.spec.values import to_unscaled
 
 UTC_OFFSET = "+00:00"
 
@@ -158,7 +158,7 @@ def _decimal(kind: DecimalType, text: str) -> Decimal:
         raise InvalidInputError(f"'{text}' is not a decimal") from cause
     if not value.is_finite() or -int(value.as_tuple().exponent) != kind.scale:
         raise InvalidInputError(f"'{text}' has not the scale of {kind}")
-    return _checked(kind, value, abs(unscaled(value, kind.scale)) < 10**kind.precision)  # type: ignore[no-any-return]
+    return _checked(kind, value, abs(to_unscaled(value, kind.scale)) < 10**kind.precision)  # type: ignore[no-any-return]
 
 
 def _without_offset(text: str) -> str:

@@ -17,10 +17,10 @@ from iceberg_spark.spec.json_node import (
     as_long,
     as_object,
     as_text,
-    located,
     optional,
     parse_array,
     parse_json,
+    read_node,
     required,
     text_map,
     unknown_members,
@@ -166,7 +166,7 @@ def _schemas(
     members: Mapping[str, Any], version: int, former: FormerEntries | None
 ) -> tuple[dict[int, Schema], int]:
     if _required_since(2, members, version, "schemas", as_list) is None:
-        schema = located("'schema'", schema_from_dict, required(members, "schema", as_object))
+        schema = read_node("'schema'", schema_from_dict, required(members, "schema", as_object))
         return {schema.schema_id: schema}, schema.schema_id
     schemas = _repeated(members, "schemas", version, schema_from_dict, former)
     current = required(members, "current-schema-id", as_int)
@@ -214,7 +214,7 @@ def _refs(members: Mapping[str, Any], current: int | None) -> dict[str, Snapshot
     """Read `refs`; a table with a current snapshot always has a main branch."""
     nodes = optional(members, "refs", as_object) or {}
     refs = {
-        name: located(f"Reference '{name}'", ref_from_dict, node) for name, node in nodes.items()
+        name: read_node(f"Reference '{name}'", ref_from_dict, node) for name, node in nodes.items()
     }
     if current is not None and MAIN_BRANCH not in refs:
         refs[MAIN_BRANCH] = SnapshotRef(current, SnapshotRefType.BRANCH)

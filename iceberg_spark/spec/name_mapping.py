@@ -15,10 +15,10 @@ from iceberg_spark.spec.json_node import (
     as_object,
     as_text,
     check_depth,
-    located,
     optional,
     parse_array,
     parse_json,
+    read_node,
     required,
 )
 from iceberg_spark.spec.schema import Schema
@@ -80,8 +80,8 @@ def parse(text: str) -> NameMapping:
     one level, or an id that occurs twice.
     """
     node = parse_json(text, _SOURCE)
-    located(_SOURCE, check_depth, node)
-    mapping = NameMapping(located(_SOURCE, _fields, node))
+    read_node(_SOURCE, check_depth, node)
+    mapping = NameMapping(read_node(_SOURCE, _fields, node))
     ids = [field.field_id for field in _flat(mapping.fields) if field.field_id is not None]
     twice = _repeated(ids)
     if twice is not None:

@@ -36,7 +36,7 @@ def nearest(name: str, known_names: Iterable[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
-def listed(names: Sequence[str]) -> str:
+def name_list(names: Sequence[str]) -> str:
     """Return names for a message: all of them, or the first ones and how many more there are."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -16,7 +16,7 @@ from iceberg_spark.spec.properties import (
     METRICS_MODE_COLUMN_PREFIX,
     check_known_values,
     int_property,
-    prefixed,
+    with_prefix,
 )
 from iceberg_spark.spec.reserved import check_new_names
 from iceberg_spark.spec.schema import Schema
@@ -75,7 +75,7 @@ def new_table_updates(
 
 
 def _check_metrics_columns(properties: Mapping[str, str], schema: Schema) -> None:
-    for column in prefixed(properties, METRICS_MODE_COLUMN_PREFIX):
+    for column in with_prefix(properties, METRICS_MODE_COLUMN_PREFIX):
         if schema.find_id(column) is None:
             raise InvalidOptionError(
                 f"Table property '{METRICS_MODE_COLUMN_PREFIX}{column}' names no column; "

@@ -21,7 +21,7 @@ _VERSIONS_KEPT = "version.history.num-entries"
 _DEFAULT_KEPT = 10
 
 
-def created(view: NewView, location: str) -> ViewMetadata:
+def create_view(view: NewView, location: str) -> ViewMetadata:
     """Return the metadata of a new view; `location` is the default location."""
     version = replace(view.version, version_id=1, schema_id=0)
     schema = _numbered(view.schema, 0)
@@ -32,7 +32,7 @@ def created(view: NewView, location: str) -> ViewMetadata:
     return _shortened(metadata)
 
 
-def replaced(base: ViewMetadata, view: NewView, now_ms: int) -> ViewMetadata:
+def replace_view(base: ViewMetadata, view: NewView, now_ms: int) -> ViewMetadata:
     """Return a view with another definition; an earlier equal definition becomes current again.
 
     The view keeps its location unless `view` has one. `now_ms` is ms since the epoch. Raises

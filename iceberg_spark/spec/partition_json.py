@@ -13,8 +13,8 @@ from iceberg_spark.spec.json_node import (
     as_object,
     as_text,
     int_list,
-    located,
     optional,
+    read_node,
     required,
     unknown_members,
 )
@@ -69,7 +69,7 @@ def fields_from_json(nodes: list[Any]) -> tuple[PartitionField, ...]:
     `spec_from_dict`.
     """
     fields = tuple(
-        located(f"Partition field {index}", partial(_field_from_dict, index), node)
+        read_node(f"Partition field {index}", partial(_field_from_dict, index), node)
         for index, node in enumerate(nodes)
     )
     id_count = sum("field-id" in node for node in nodes)

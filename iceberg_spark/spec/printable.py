@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iceberg_spark.errors import redacted
+from iceberg_spark.errors import redact
 
 
 def printable(text: str) -> str:
@@ -10,7 +10,7 @@ def printable(text: str) -> str:
 
     Line ends and tabs stay.
     """
-    text = redacted(text)
+    text = redact(text)
     if text.isprintable():
         return text
     return "".join(

@@ -268,7 +268,7 @@ def duration_property(properties: Mapping[str, str], key: str) -> int:
     return duration
 
 
-def prefixed(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
+def with_prefix(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
     """Return the properties that start with the prefix, without it."""
     return {
         key.removeprefix(prefix): value

@@ -7,7 +7,7 @@ import re
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Return a name between backquotes, escaping backquotes in it."""
     return "`" + name.replace("`", "``") + "`"
 

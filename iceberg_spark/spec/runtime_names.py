@@ -192,7 +192,7 @@ WRITE_OPTIONS = (
 )
 
 
-def accepted(names: Iterable[RuntimeName]) -> tuple[str, ...]:
+def accepted_names(names: Iterable[RuntimeName]) -> tuple[str, ...]:
     """Return the names that are accepted without an effect."""
     return tuple(name.name for name in names if not name.honoured)
 

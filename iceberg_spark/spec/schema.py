@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iceberg_spark.errors import ColumnAlreadyExistsError, InvalidSchemaError
-from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.nearest import did_you_mean, name_list
 from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.shown import html_table, shown_type
@@ -173,7 +173,7 @@ class Schema:
         if field is None:
             close = did_you_mean(str(name_or_id), self.column_names)
             raise InvalidSchemaError(
-                f"No column '{name_or_id}'; the table has: {listed(self.column_names)}{close}"
+                f"No column '{name_or_id}'; the table has: {name_list(self.column_names)}{close}"
             )
         return field
 

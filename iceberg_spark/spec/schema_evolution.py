@@ -19,7 +19,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.fresh_ids import assign_fresh_ids
-from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.nearest import did_you_mean, name_list
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     PRIMITIVES,
@@ -358,7 +358,7 @@ class SchemaUpdate:
             column_names = self.schema.column_names
             raise InvalidSchemaError(
                 f"Can't move column '{move}': there is no '{name}'; the table has: "
-                f"{listed(column_names)}{did_you_mean(name, column_names)}"
+                f"{name_list(column_names)}{did_you_mean(name, column_names)}"
             )
         return field.field_id
 
@@ -413,7 +413,7 @@ class SchemaUpdate:
         if field is None:
             column_names = self.schema.column_names
             raise NoSuchColumnError(
-                f"Can't {verb} column '{name}': the table has: {listed(column_names)}"
+                f"Can't {verb} column '{name}': the table has: {name_list(column_names)}"
                 f"{did_you_mean(name, column_names)}"
             )
         return field

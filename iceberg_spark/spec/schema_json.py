@@ -18,8 +18,8 @@ from iceberg_spark.spec.json_node import (
     as_object,
     as_text,
     int_list,
-    located,
     optional,
+    read_node,
     required,
     unknown_members,
 )
@@ -113,15 +113,15 @@ def type_from_json(node: Any, level: int = 0) -> IcebergType:
         case "list":
             return ListType(
                 required(members, "element-id", as_int),
-                located("element", below, members.get("element")),
+                read_node("element", below, members.get("element")),
                 required(members, "element-required", as_bool),
             )
         case "map":
             return MapType(
                 required(members, "key-id", as_int),
-                located("key", below, members.get("key")),
+                read_node("key", below, members.get("key")),
                 required(members, "value-id", as_int),
-                located("value", below, members.get("value")),
+                read_node("value", below, members.get("value")),
                 required(members, "value-required", as_bool),
             )
         case other:
@@ -130,7 +130,7 @@ def type_from_json(node: Any, level: int = 0) -> IcebergType:
 
 def _fields_from_json(nodes: list[Any], level: int) -> tuple[NestedField, ...]:
     read = partial(_field_from_dict, level=level)
-    return tuple(located(_column_label(node), read, node) for node in nodes)
+    return tuple(read_node(_column_label(node), read, node) for node in nodes)
 
 
 def _column_label(node: Any) -> str:

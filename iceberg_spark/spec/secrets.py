@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from iceberg_spark.errors import InvalidInputError, InvalidOptionError, redacted
+from iceberg_spark.errors import InvalidInputError, InvalidOptionError, redact
 
 _SECRET = re.compile(
     r"secret|password|passwd|token(?!-expires)|access.?key|account.?key|private.?key|credential"
@@ -28,12 +28,12 @@ _ADVICE = (
 def is_secret(name: str, value: str = "") -> bool:
     """Return whether a property must never be shown: by its name, or a password in its URL."""
     by_name = _SECRET.search(name) is not None and _NO_SECRET.search(name) is None
-    return by_name or redacted(value) != value
+    return by_name or redact(value) != value
 
 
 def check_place(location: str) -> None:
     """Refuse to store a location with a password or a signature. Raises InvalidInputError."""
-    if redacted(location) != location:
+    if redact(location) != location:
         raise InvalidInputError(
             f"The location {location} contains a secret, which all readers of the table's metadata "
             f"could see: {_ADVICE}"
@@ -44,7 +44,7 @@ def check_stored(properties: Mapping[str, str]) -> None:
     """Refuse table properties that contain secrets. Raises InvalidOptionError."""
     for name, value in properties.items():
         by_name = name.lower().startswith(_OF_STORAGE) and is_secret(name)
-        if by_name or redacted(value) != value:
+        if by_name or redact(value) != value:
             raise InvalidOptionError(
                 f"Table property '{name}' contains a secret, which all readers of the table's "
                 f"metadata could see: {_ADVICE}"

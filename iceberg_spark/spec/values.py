@@ -71,7 +71,7 @@ def _encode(kind: IcebergType, value: Any) -> bytes:
         case BooleanType():
             return b"\x01" if value else b"\x00"
         case DecimalType(scale=scale):
-            return int_to_bytes(unscaled(value, scale))
+            return int_to_bytes(to_unscaled(value, scale))
         case StringType():
             return bytes(value.encode("utf-8"))
         case UUIDType():
@@ -93,7 +93,7 @@ def _number_bytes(kind: IcebergType, value: Any) -> bytes:
         raise InvalidInputError(f"{value!r} is out of range for {kind}") from cause
 
 
-def unscaled(value: Decimal, scale: int) -> int:
+def to_unscaled(value: Decimal, scale: int) -> int:
     """Return the decimal times ten to the scale.
 
     Raises InvalidInputError if digits would be lost.
@@ -105,7 +105,7 @@ def unscaled(value: Decimal, scale: int) -> int:
     return integer
 
 
-def scaled(number: int, scale: int) -> Decimal:
+def to_scaled(number: int, scale: int) -> Decimal:
     """Return the decimal of an unscaled number, with exactly that scale."""
     return Decimal(number).scaleb(-scale, _EXACT)
 
@@ -142,7 +142,7 @@ def from_bytes(kind: IcebergType, data: bytes) -> Any:
         case DecimalType(scale=scale):
             if not data:
                 raise CorruptFileError(f"A value of {kind} has no bytes")
-            return scaled(int.from_bytes(data, "big", signed=True), scale)
+            return to_scaled(int.from_bytes(data, "big", signed=True), scale)
         case StringType():
             return _text(data)
         case UUIDType():

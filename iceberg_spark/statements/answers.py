@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.spark.session.expressions import without_variables
 from iceberg_spark.spark.session.own_methods import run_sql
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 
 
 def nothing(spark: SparkSession) -> DataFrame:
@@ -40,5 +40,5 @@ def row_of(spark: SparkSession, expressions: Mapping[str, str]) -> pa.Table:
 
     Unlike Python it has dates beyond the year 9999. Raises Spark's own errors for faults in them.
     """
-    named = ", ".join(f"{text} AS {quoted(name)}" for name, text in expressions.items())
+    named = ", ".join(f"{text} AS {quote(name)}" for name, text in expressions.items())
     return run_sql(spark, f"SELECT {without_variables(named)}").toArrow()

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.new_table import create
 from iceberg_spark.catalog.catalog import Catalog
-from iceberg_spark.catalog.chosen_location import created_with, moved_location
+from iceberg_spark.catalog.chosen_location import moved_location, new_table_properties
 from iceberg_spark.catalog.table_io import with_chosen_folders
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import CleanupOnFailure, commit, stage
@@ -42,7 +42,7 @@ from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTab
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.spec.format_version import check_writable_version, rules_of
 from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_evolution import check_case
 from iceberg_spark.spec.sort import UNSORTED
@@ -168,7 +168,7 @@ def schema_of(spark: SparkSession, columns: tuple[Column, ...]) -> Schema:
             raise InvalidInputError(
                 f"Column '{'.'.join(column.path)}': a new table's columns are names, in order"
             )
-    texts = ", ".join(f"{quoted(column.path[0])} {column.type}" for column in columns)
+    texts = ", ".join(f"{quote(column.path[0])} {column.type}" for column in columns)
     typed = schema_from_ddl(texts, wall_clocks=has_wall_clocks(spark))
     pairs = list(zip(typed.fields, columns, strict=True))
     expressions = [
@@ -205,7 +205,7 @@ def _check_defaults(target: Target, statement: CreateTable) -> None:
 
     Raises InvalidSchemaError.
     """
-    properties = created_with(target.catalog.properties, _properties(statement))
+    properties = new_table_properties(target.catalog.properties, _properties(statement))
     version = check_writable_version(properties)
     has_default = any(column.default is not None for column in statement.columns)
     if has_default and not rules_of(version).has_defaults:
@@ -270,7 +270,7 @@ def _replace(
     explicit_options: WriteOptions | None,
 ) -> None:
     catalog, case = target.catalog, is_case_sensitive(spark)
-    properties = created_with(catalog.properties, _properties(statement))
+    properties = new_table_properties(catalog.properties, _properties(statement))
     base = catalog.load(target.identifier)
     base = replace(base, io=with_chosen_folders(base.io, properties))
     location = statement.location

@@ -15,7 +15,7 @@ from iceberg_spark.spark.sql.statements.rows import (
     Update,
     WhenClause,
 )
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.statements.answers import rows_of
 from iceberg_spark.statements.row_changes import planned_query
 from iceberg_spark.statements.write_target import resolve_write_target
@@ -85,8 +85,8 @@ def _join(clauses: tuple[WhenClause, ...]) -> str:
 
 
 def _named(name: tuple[str, ...]) -> str:
-    return ".".join(map(quoted, name))
+    return ".".join(map(quote, name))
 
 
 def _alias(alias: str | None) -> str:
-    return "" if alias is None else f"AS {quoted(alias)}"
+    return "" if alias is None else f"AS {quote(alias)}"

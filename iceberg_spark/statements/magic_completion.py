@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.lazy import LazyModule
 from iceberg_spark.spark.session.active_session import active_session
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.statements.sql import sql
 
 completer = LazyModule("IPython.core.completer")
@@ -108,4 +108,4 @@ def _column(session: SparkSession, statement: str, column: str) -> list[str]:
 
 
 def _spelled(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else quoted(name)
+    return name if _PLAIN.fullmatch(name) else quote(name)

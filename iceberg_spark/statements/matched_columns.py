@@ -36,7 +36,7 @@ from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 from iceberg_spark.spark.sql.statements.rows import Delete, Merge, Update
-from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.nearest import did_you_mean, name_list
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.statements.write_target import WriteTarget
 
@@ -51,9 +51,9 @@ def check_columns_by_name(
     """
     folded_names = {fold(name) for name in table_names}
     unknown = [name for name in names if fold(name) not in folded_names]
-    there = f"it has: {listed(table_names)}"
+    there = f"it has: {name_list(table_names)}"
     if len(names) > len(table_names):
-        shown = f"the table has no column {listed(unknown)}; " if unknown else ""
+        shown = f"the table has no column {name_list(unknown)}; " if unknown else ""
         raise TooManyColumnsError(
             f"The rows have {len(names)} columns and the table has {len(table_names)}: "
             f"{shown}{there}"

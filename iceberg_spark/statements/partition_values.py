@@ -26,7 +26,7 @@ from iceberg_spark.spark.session.error_conditions import CAST_INVALID_INPUT, wit
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.statements.answers import row_of, values_of
-from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, align_batches
 
 _LOCAL = (t.TimestampType, t.TimestampNanoType)
 _ZONED = (t.TimestamptzType, t.TimestamptzNanoType)
@@ -67,7 +67,7 @@ def with_values(spark: SparkSession, schema: Schema, texts: Mapping[str, str]) -
         return ALWAYS_TRUE
     kinds = Schema(*(field for field in schema.fields if field.name in texts))
     constants = row_of(spark, {field.name: texts[field.name] for field in kinds.fields})
-    (row,) = aligned(kinds, constants.to_batches(), AlignOptions())
+    (row,) = align_batches(kinds, constants.to_batches(), AlignOptions())
     return And(
         tuple(
             _with_value(field.name, field.field_type, *from_array(field.field_type, column))

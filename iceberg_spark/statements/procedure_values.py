@@ -36,7 +36,7 @@ from iceberg_spark.spark.session.error_conditions import (
 )
 from iceberg_spark.spark.session.expressions import without_variables
 from iceberg_spark.spark.session.own_methods import run_sql
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 
 TEXT, NUMBER, COUNT, FLAG = StringType(), LongType(), IntegerType(), BooleanType()
 MOMENT = TimestampType()
@@ -53,7 +53,7 @@ def cast_values(
     """
     if not texts:
         return {}
-    named = ", ".join(f"{text} AS {quoted(name)}" for name, text in texts.items())
+    named = ", ".join(f"{text} AS {quote(name)}" for name, text in texts.items())
     arguments = run_sql(spark, f"SELECT {without_variables(named)}")
     argument_types = {name: kinds[name] for name in texts}
     for field in arguments.schema.fields:

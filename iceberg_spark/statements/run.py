@@ -58,7 +58,7 @@ from iceberg_spark.spark.sql.statements.session_state import SetVariable
 from iceberg_spark.spark.sql.statements.views import CreateView
 from iceberg_spark.spark.sql.subquery_views import with_query_views
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.statements import (
     in_catalogs,
     row_changes,
@@ -137,9 +137,9 @@ def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
         case TemporaryView():
             return _temporary_view(statement, query.frame(spark, args))
         case CachedView(head, name, options):
-            query.frame(spark, args).createTempView(quoted(name))
+            query.frame(spark, args).createTempView(quote(name))
             try:
-                return run_sql(spark, f"{head} {quoted(name)} {options}")
+                return run_sql(spark, f"{head} {quote(name)} {options}")
             except BaseException:  # CACHE TABLE failed, so its view must go
                 spark.catalog.dropTempView(name)
                 raise
@@ -152,7 +152,7 @@ def _temporary_view(statement: TemporaryView, rows: DataFrame) -> DataFrame:
         creates, replaces = rows.createGlobalTempView, rows.createOrReplaceGlobalTempView
     else:
         creates, replaces = rows.createTempView, rows.createOrReplaceTempView
-    (replaces if statement.replaces else creates)(quoted(statement.name))
+    (replaces if statement.replaces else creates)(quote(statement.name))
     return nothing(rows.sparkSession)
 
 
@@ -194,7 +194,7 @@ def _prepared_insert(spark: SparkSession, views: ExitStack, insert: Insert) -> C
 
 
 def _is_about_ours(spark: SparkSession, command: Command) -> bool:
-    name = named_by(command)
+    name = name_in(command)
     match command:
         case ShowNamespaces():
             return bool(name) and is_ours(spark, name[0])
@@ -237,7 +237,7 @@ def _current(
     return done
 
 
-def named_by(command: Command) -> tuple[str, ...]:
+def name_in(command: Command) -> tuple[str, ...]:
     """Return the table, namespace or catalog that a command is about."""
     if isinstance(command, NamespaceListing):
         return command.namespace
@@ -303,7 +303,7 @@ def _explained(spark: SparkSession, text: str, args: Args) -> DataFrame | None:
     command = with_whole_names(spark, cast(Command, statement))
     if not _is_about_ours(spark, command):
         return None
-    return explain_command(spark, command, named_by(command), inner.head)
+    return explain_command(spark, command, name_in(command), inner.head)
 
 
 def _by_spark(spark: SparkSession, text: str, args: Args) -> DataFrame:

@@ -40,7 +40,7 @@ from iceberg_spark.spark.sql.statements.script import (
     with_session_names,
 )
 from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.statements.answers import nothing
 
 RunWith: TypeAlias = Callable[[SparkSession, str, Args, Mapping[str, Any]], DataFrame]
@@ -253,7 +253,7 @@ class _Running:
             self._drop(scope)
 
     def _declare(self, declaration: Declaration) -> None:
-        names = ", ".join(map(quoted, declaration.names))
+        names = ", ".join(map(quote, declaration.names))
         with self._new_variables(declaration.names, declaration.definition):
             self._run(f"DECLARE OR REPLACE VARIABLE {names} {declaration.definition}")
 
@@ -281,12 +281,12 @@ class _Running:
         if of_name:
             of_name[-1].session_name = f"iceberg_spark_{uuid.uuid4().hex}"
             stash = of_name[-1].session_name
-            run_sql(self.spark, f"DECLARE VARIABLE {stash} DEFAULT session.{quoted(name)}")
+            run_sql(self.spark, f"DECLARE VARIABLE {stash} DEFAULT session.{quote(name)}")
 
     def _drop(self, scope: _Scope) -> None:
         """Drop the variables of a block that ends, and restore those that they hid."""
         for key, variable in reversed(list(scope.variables.items())):
-            name = quoted(variable.session_name)
+            name = quote(variable.session_name)
             run_sql(self.spark, f"DROP TEMPORARY VARIABLE IF EXISTS {name}")
             self.variables[key].remove(variable)
             if self.variables[key]:
@@ -344,7 +344,7 @@ class _Running:
 
     def _assign(self, row: DataFrame) -> None:
         """Set the variables of FOR to the values of a row; the first row declares them."""
-        names = list(map(quoted, row.columns))
+        names = list(map(quote, row.columns))
         if not self.scopes[-1].variables:
             for name, field in zip(names, row.schema, strict=True):
                 with self._new_variables([field.name], type_text(field.dataType)) as definition:
@@ -387,6 +387,6 @@ def _is_query(spark: SparkSession, text: str) -> bool:
 
 def _is_variable(spark: SparkSession, name: str) -> bool:
     try:
-        return bool(run_sql(spark, f"SELECT session.{quoted(name)}").columns)
+        return bool(run_sql(spark, f"SELECT session.{quote(name)}").columns)
     except AnalysisException:
         return False

@@ -30,7 +30,7 @@ from iceberg_spark.spec.types import NestedField, StringType
 from iceberg_spark.statements.answers import row_of, rows_of
 from iceberg_spark.statements.partition_values import check_once, check_types
 from iceberg_spark.statements.target import target
-from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, align_batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _partition_filter(
 
 def _filter_values(parts: list[_Part], constants: pa.Table) -> dict[str, tuple[bool, str]]:
     schema = Schema(*(part.value_field for part in parts))
-    (row,) = aligned(schema, constants.to_batches(), AlignOptions())
+    (row,) = align_batches(schema, constants.to_batches(), AlignOptions())
     expected = {}
     for part, column in zip(parts, row.columns, strict=True):
         (value,) = from_array(part.value_field.field_type, column)

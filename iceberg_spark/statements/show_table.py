@@ -17,7 +17,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowCreateTable,
     ShowProperties,
 )
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.statements import describe_table, views
 from iceberg_spark.statements.answers import rows_of
 from iceberg_spark.statements.describe_table import PARTITION_TITLES, Row, column_rows
@@ -101,5 +101,5 @@ def _is_branch(command: ShowCommand) -> bool:
 
 
 def _read(spark: SparkSession, command: ShowCommand) -> DataFrame:
-    text = f"SELECT * FROM {'.'.join(map(quoted, command.table))}"  # noqa: S608 (quoted)
+    text = f"SELECT * FROM {'.'.join(map(quote, command.table))}"  # noqa: S608 (quoted)
     return plan_query(spark, text).frame(spark)

@@ -11,7 +11,7 @@ from iceberg_spark.api.table import Table
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.session.redaction import without_secrets
 from iceberg_spark.spec.partition_type import union_partition_type
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.reserved import DELETED, FILE, LINEAGE, POS, SPEC_ID, partition_field
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import SortField
@@ -36,7 +36,7 @@ _Row = tuple[str, str, str]
 
 def display_name(parts: Iterable[str]) -> str:
     """Return a name as Spark shows it, odd parts in backticks (Spark: QuotingUtils.quoted)."""
-    return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
+    return ".".join(part if _PLAIN.fullmatch(part) else quote(part) for part in parts)
 
 
 def display_properties(spark: SparkSession, table: Table) -> dict[str, str]:

@@ -16,7 +16,7 @@ from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.statements.procedure import Called, Procedure, Rows
 from iceberg_spark.statements.procedure_values import COUNT, FLAG, PAIRS, TEXT, TEXTS
 from iceberg_spark.statements.target import Target, catalog_named
@@ -43,7 +43,7 @@ def create_changelog_view(called: Called) -> Rows:
     )
     name = called.values.get("changelog_view")
     if name is None:
-        name = quoted(f"{_last_part(target)}_changes")
+        name = quote(f"{_last_part(target)}_changes")
     changes.to_df(called.spark).createOrReplaceTempView(name)
     return [(name,)]
 

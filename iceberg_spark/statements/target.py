@@ -131,7 +131,7 @@ def target(spark: SparkSession, name: Name) -> Target:
     return replace(above, branch=name[-1].removeprefix(_BRANCH))
 
 
-def streamed(spark: SparkSession, name: Name) -> Target:
+def stream_target(spark: SparkSession, name: Name) -> Target:
     """Return the table that a stream reads, or a branch of one; changes are part of the path.
 
     Raises UnsupportedError for names that cannot be streamed: tags, metadata tables.

@@ -22,7 +22,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.manifest.manifest_list import counted, read_manifest_list
+from iceberg_spark.manifest.manifest_list import fill_counts, read_manifest_list
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
@@ -169,7 +169,7 @@ def _with_counts(manifest: ManifestFile, metadata: TableMetadata, io: FileIO) ->
     """Return a manifest with the counts that lists of old writers lack."""
     if manifest.added_files_count is not None and manifest.existing_files_count is not None:
         return manifest
-    return counted(io, manifest, metadata.partition_specs[manifest.partition_spec_id], metadata)
+    return fill_counts(io, manifest, metadata.partition_specs[manifest.partition_spec_id], metadata)
 
 
 def _read(manifest: ManifestFile, *, everything: bool) -> int:

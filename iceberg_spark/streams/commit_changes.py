@@ -16,8 +16,8 @@ from iceberg_spark.read.changelog import (
     changed_rows,
     identity_keys,
     row_keys,
-    settled,
-    shown,
+    select_columns,
+    snapshot_changes,
     with_change,
 )
 from iceberg_spark.scan.changelog import ChangedFile, ChangeStep
@@ -90,7 +90,7 @@ def change_rows(
         tables = _rows(request, io, commit_changes)
         if not commit_changes.parts:
             for table in tables:
-                yield from shown(request, table)
+                yield from select_columns(request, table)
             continue
         held = pa.concat_tables(
             [
@@ -99,8 +99,8 @@ def change_rows(
             ]
         )
         identity = identity_keys(request, held)
-        settled_rows = settled(held, row_keys(request, held), identity, request.identity)
-        yield from shown(request, settled_rows)
+        settled_rows = snapshot_changes(held, row_keys(request, held), identity, request.identity)
+        yield from select_columns(request, settled_rows)
 
 
 def _rows(request: ChangeRequest, io: FileIO, changes: CommitChanges) -> Iterator[pa.Table]:

@@ -94,10 +94,10 @@ class TableWatch:
             )
         check_schema(table.context, metadata)
         history = branch_history(metadata, loaded.io, table.branch)
-        return TableSeen(history, renewed(table.context, loaded))
+        return TableSeen(history, renew_context(table.context, loaded))
 
 
-def renewed(context: ScanContext, loaded: LoadedTable) -> ScanContext:
+def renew_context(context: ScanContext, loaded: LoadedTable) -> ScanContext:
     """Return a scan of the same columns over a newer version of its table."""
     metadata = loaded.metadata
     return replace(

@@ -33,7 +33,7 @@ from iceberg_spark.errors import (
     MissingFieldsError,
     NullValueError,
 )
-from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.nearest import did_you_mean, name_list
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     GeographyType,
@@ -171,7 +171,7 @@ def _unknown_columns(
     cased = [
         (name, column) for name in extra for column in columns if column.lower() == name.lower()
     ]
-    named = listed([f"'{prefix}{name}'" for name in extra])
+    named = name_list([f"'{prefix}{name}'" for name in extra])
     if cased:
         pairs = ", ".join(f"'{prefix}{column}' is spelt '{prefix}{name}'" for name, column in cased)
         return InvalidSchemaError(
@@ -358,7 +358,7 @@ def check_columns(schema: Schema, source: pa.Schema, options: AlignOptions) -> N
     _plan(schema, source, options)
 
 
-def aligned(
+def align_batches(
     schema: Schema, batches: Iterable[pa.RecordBatch], options: AlignOptions
 ) -> Iterator[pa.RecordBatch]:
     """Yield each batch as the table's columns; all batches have one schema.

@@ -207,7 +207,7 @@ def _check_columns(values: Mapping[str, Any], columns: Sequence[_Column]) -> Non
             raise InvalidInputError(f"column '{name}' is not in the schema")
 
 
-def unwrapped(how: Unwrapping, batch: pa.RecordBatch) -> pa.RecordBatch:
+def unwrap_messages(how: Unwrapping, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the changes in a batch of messages: columns `value`, and `key` and `offset` if any.
 
     A message without a value (a tombstone of the log) has none, nor has one of another table.
@@ -363,10 +363,10 @@ def schema_of(how: Envelope, table: str | None, batches: Iterable[pa.RecordBatch
 
 def unwrap_all(how: Unwrapping, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the changes of each batch."""
-    return map(partial(unwrapped, how), batches)
+    return map(partial(unwrap_messages, how), batches)
 
 
-def needed(names: Sequence[str]) -> list[str]:
+def needed_columns(names: Sequence[str]) -> list[str]:
     """Return the columns of Kafka's records that are read."""
     return [name for name in ("key", "value", OFFSET) if name in names]
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.arrays import comparison_order, plain, with_offsets
 from iceberg_spark.arrow.schema import is_list
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.nearest import did_you_mean, name_list
 from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
@@ -172,7 +172,7 @@ def _order_column(source: pa.Schema, name: str) -> int:
     if index < 0:
         raise InvalidInputError(
             f"The data has no column '{name}' to order by; it has: "
-            f"{listed(source.names)}{did_you_mean(name, source.names)}"
+            f"{name_list(source.names)}{did_you_mean(name, source.names)}"
         )
     kind = source.field(index).type
     if pa.types.is_nested(kind) or is_list(kind) or pa.types.is_interval(kind):

@@ -26,7 +26,7 @@ from iceberg_spark.spec.types import (
     TimestamptzType,
     UUIDType,
 )
-from iceberg_spark.spec.values import scaled, unscaled
+from iceberg_spark.spec.values import to_scaled, to_unscaled
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """How Hive and Spark name the folder of null."""
@@ -95,7 +95,7 @@ def _decimal(text: str, scale: int) -> Decimal:
         raise InvalidInputError(f"'{text}' is not a decimal") from cause
     if not number.is_finite():
         raise InvalidInputError(f"'{text}' is not a decimal")
-    return scaled(unscaled(number, scale), scale)
+    return to_scaled(to_unscaled(number, scale), scale)
 
 
 def _timestamp(kind: IcebergType, text: str, zone: str) -> Any:

@@ -10,7 +10,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.nearest import did_you_mean, name_list
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import VoidTransform
@@ -106,7 +106,7 @@ def key_ids(schema: Schema, keys: Sequence[str], *, case_sensitive: bool) -> tup
         if field_id is None:
             columns = schema.column_names
             raise InvalidInputError(
-                f"Key column '{key}' is not in the table; it has: {listed(columns)}"
+                f"Key column '{key}' is not in the table; it has: {name_list(columns)}"
                 f"{did_you_mean(key, columns)}"
             )
         if field_id in ids:

@@ -46,6 +46,38 @@ def bound_names(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
+_IRREGULAR = frozenset(
+    (
+        *(
+            "bound",
+            "broken",
+            "brought",
+            "built",
+            "chosen",
+            "cut",
+            "done",
+            "drawn",
+            "frozen",
+            "held",
+        ),
+        *("left", "made", "met", "put", "seen", "sent", "shown", "split", "taken", "written"),
+    )
+)
+_PARTICIPLES = frozenset(("cached", "required"))
+"""Functions that may be named so: the cache of a session, and a member that JSON must have."""
+
+
+def participles(tree: ast.Module) -> list[str]:
+    """Functions of a module for other modules that have the name of a result, not of an action."""
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return [
+        name
+        for name in names
+        if name not in _PARTICIPLES
+        and ((name.endswith("ed") and len(name) > 4 and name.isalpha()) or name in _IRREGULAR)
+    ]
+
+
 PUBLIC = {
     ("iceberg_spark/scan/snapshot_choice.py", "given"),
     ("iceberg_spark/checkup/report.py", "found"),
@@ -87,6 +119,15 @@ def test_name_says_what_it_holds() -> None:
     found = against(lambda file: banned_names(file.tree), package_files())
     allowed = {path: [name] for path, name in PUBLIC}
     assert {path: names for path, names in found.items() if names != allowed.get(path)} == {}
+
+
+def test_function_is_a_verb_phrase() -> None:
+    assert against(lambda file: participles(file.tree), package_files()) == {}
+
+
+def test_participle_is_found_as_the_name_of_a_function() -> None:
+    text = "def narrowed(): pass\ndef split(): pass\ndef _kept(): pass\ndef narrow_plan(): pass"
+    assert participles(ast.parse(text)) == ["narrowed", "split"]
 
 
 def test_text_has_no_banned_phrase() -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.formats.avro.container import (
     AvroContainer,
-    decompressed,
+    decompress_blocks,
     header_bytes,
     parse_container,
     zigzag,
@@ -93,7 +93,7 @@ def _avro_changed(data: bytes, chance: random.Random) -> bytes:
     """Change the schema, the records or the count of an Avro file and keep the rest whole."""
     try:
         container = parse_container(data, "")
-        blocks = [(rows, bytes(block)) for rows, block in decompressed(container)]
+        blocks = [(rows, bytes(block)) for rows, block in decompress_blocks(container)]
     except IcebergError:
         return _bytes_changed(data, chance)
     metadata = dict(container.metadata)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import iceberg_spark
-from iceberg_spark.catalog.config import configured
+from iceberg_spark.catalog.config import configured_catalog
 from iceberg_spark.catalog.registry import load_catalog
 from iceberg_spark.catalog.trust import Ruling, Trust, is_this_machine, ruling_of
 from iceberg_spark.errors import IcebergError, InvalidInputError, UnsupportedError
@@ -373,17 +373,17 @@ def test_a_file_of_the_current_folder_gets_no_secret_of_the_environment(
     monkeypatch.chdir(project)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("PYICEBERG_HOME", raising=False)
-    assert configured("prod", {})["uri"] == "https://evil.example.com"
+    assert configured_catalog("prod", {})["uri"] == "https://evil.example.com"
     token = {"PYICEBERG_CATALOG__PROD__TOKEN": "secret"}
     with pytest.raises(InvalidInputError, match="PYICEBERG_CATALOG__PROD__URI too"):
-        configured("prod", token)
+        configured_catalog("prod", token)
     named = {**token, "PYICEBERG_CATALOG__PROD__URI": "https://right.example.com"}
-    assert configured("prod", named)["uri"] == "https://right.example.com"
+    assert configured_catalog("prod", named)["uri"] == "https://right.example.com"
     (home / ".pyiceberg.yaml").write_text(YAML)  # the user's own configuration comes first
-    assert configured("prod", token)["token"] == "secret"
+    assert configured_catalog("prod", token)["token"] == "secret"
     (home / ".pyiceberg.yaml").unlink()
     monkeypatch.setenv("HOME", str(project))
-    assert configured("prod", token)["token"] == "secret"
+    assert configured_catalog("prod", token)["token"] == "secret"
 
 
 @pytest.mark.parametrize("path", ["abfss://c@evil.example.com/t/f", "abfs://c@a.evil.com/t/f"])

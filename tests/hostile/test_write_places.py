@@ -12,7 +12,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.arrow.from_arrow import from_arrow
-from iceberg_spark.catalog.metadata_file import Codec, deflated
+from iceberg_spark.catalog.metadata_file import Codec, compress_text
 from iceberg_spark.catalog.pointer_views import PointerViews
 from iceberg_spark.catalog.table_io import check_write_places, table_io
 from iceberg_spark.catalog.trust import Trust
@@ -164,7 +164,7 @@ def test_a_view_stays_in_its_bucket_until_the_user_moves_it(buckets: Buckets) ->
     elsewhere = {"write.metadata.path": f"{buckets.other}/metadata"}
     stored = read_view(open_storage({}), "v", pointers.at["v"])
     hostile = replace(stored.metadata, properties=elsewhere)
-    data = deflated(json.dumps(view_to_dict(hostile)), Codec.GZIP)
+    data = compress_text(json.dumps(view_to_dict(hostile)), Codec.GZIP)
     open_storage({}).replace(pointers.at["v"], data)
     before = buckets.files()
     with pytest.raises(UnsupportedError, match=rf"{buckets.other}.*io\.allowed-schemes"):

@@ -77,7 +77,7 @@ def files(draw):
 def test_statistics_never_skip_a_match_nor_claim_a_miss(unbound, drawn):
     found, table = drawn
     bound = bind(SCHEMA, unbound)
-    wanted = [stats.column(kind, field_id) for kind, field_id, _ in stats.needed(bound)]
+    wanted = [stats.column(kind, field_id) for kind, field_id, _ in stats.needed_statistics(bound)]
     # A column without rows or names would lose the number of rows: keep one always.
     table = table.select(sorted({*wanted, stats.column(stats.NULL_COUNT, 1)}))
     may = stats.evaluate(may_match(bound), table).to_pylist()

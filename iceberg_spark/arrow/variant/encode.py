@@ -34,16 +34,16 @@ _NUMBERS = {
 }
 
 
-def encoded(array: pa.Array) -> pa.Array:
+def encode(array: pa.Array) -> pa.Array:
     """Return a column of a primitive type as encoded values, null where it is null.
 
     Raises CorruptFileError for a type that variants don't have.
     """
     kind = array.type
     if pt.is_dictionary(kind):
-        return encoded(array.dictionary_decode())
+        return encode(array.dictionary_decode())
     if isinstance(array, pa.ExtensionArray):
-        return encoded(array.storage)
+        return encode(array.storage)
     if pt.is_boolean(kind):
         return pc.if_else(array, pa.scalar(_TRUE), pa.scalar(_FALSE))
     if pt.is_decimal(kind):

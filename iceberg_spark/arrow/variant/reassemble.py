@@ -15,7 +15,7 @@ import pyarrow.types as pt
 from iceberg_spark.arrow.arrays import plain, struct_children, struct_of
 from iceberg_spark.arrow.schema import is_list
 from iceberg_spark.arrow.variant.decode import fields_of, is_object, key_at, keys_of
-from iceberg_spark.arrow.variant.encode import NULL, array_of, encoded, object_of
+from iceberg_spark.arrow.variant.encode import NULL, array_of, encode, object_of
 from iceberg_spark.arrow.variant_layout import METADATA, TYPED, VALUE, VARIANT
 from iceberg_spark.errors import CorruptFileError
 
@@ -23,7 +23,7 @@ Values = list[bytes | None]
 """Encoded values of rows; None for a missing one."""
 
 
-def reassembled(array: pa.StructArray) -> pa.StructArray:
+def reassemble(array: pa.StructArray) -> pa.StructArray:
     """Return a shredded column as metadata and value, null where it is null.
 
     Raises CorruptFileError for columns that are not a result of shredding.
@@ -95,7 +95,7 @@ class _Rows:
         typed = parts[TYPED]
         if pt.is_struct(typed.type):
             return self._objects(typed, rest)
-        typed_values = self._arrays(typed) if is_list(typed.type) else encoded(typed).to_pylist()
+        typed_values = self._arrays(typed) if is_list(typed.type) else encode(typed).to_pylist()
         if rest is None:
             return typed_values
         return [

@@ -101,7 +101,7 @@ class _Keys:
         return names
 
 
-def shredded(array: pa.StructArray, plan: ShredPlan) -> pa.StructArray:
+def shred_column(array: pa.StructArray, plan: ShredPlan) -> pa.StructArray:
     """Return a column of `VARIANT` with the plan's type; the values are the same."""
     parts = _Parts(plan, _Keys({}))
     for row in array.to_pylist():

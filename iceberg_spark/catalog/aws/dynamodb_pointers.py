@@ -12,7 +12,7 @@ from iceberg_spark.catalog.aws.namespaces import (
     WAREHOUSE,
     Theirs,
     default_location,
-    split,
+    split_name,
 )
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.pointer_catalog import Move
@@ -186,7 +186,7 @@ class DynamoDbCatalog:
 
 
 def _key(identifier: str) -> dict[str, Any]:
-    namespace, _ = split(identifier)
+    namespace, _ = split_name(identifier)
     return {"identifier": {"S": identifier}, "namespace": {"S": namespace}}
 
 

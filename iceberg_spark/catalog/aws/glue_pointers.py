@@ -10,7 +10,7 @@ from iceberg_spark.catalog.aws.namespaces import (
     WAREHOUSE,
     Theirs,
     default_location,
-    split,
+    split_name,
 )
 from iceberg_spark.catalog.catalog import LoadedTable, one_table_only
 from iceberg_spark.catalog.hive.hive_table import hive_type
@@ -61,7 +61,7 @@ class GlueCatalog:
         return _pointer(self._table(identifier)) if has_two_parts(identifier) else None
 
     def _table(self, identifier: str) -> dict[str, Any] | None:
-        database, name = split(identifier)
+        database, name = split_name(identifier)
         with as_ours():
             try:
                 response: dict[str, Any] = self._glue.get_table(DatabaseName=database, Name=name)
@@ -76,7 +76,7 @@ class GlueCatalog:
         """Add a table; False if the name is taken."""
         if self._table(created.identifier) is not None:
             return False
-        database, name = split(created.identifier)
+        database, name = split_name(created.identifier)
         table = {"Name": name, **_described(created, {})}
         with as_ours():
             return self._created(database, table)
@@ -95,7 +95,7 @@ class GlueCatalog:
         table = self._table(created.identifier)
         if table is None or _pointer(table) != base.metadata_location:
             return False
-        database, _ = split(created.identifier)
+        database, _ = split_name(created.identifier)
         former = {**table.get("Parameters", {}), _FORMER: base.metadata_location}
         changed = {key: table[key] for key in _INPUT if key in table}
         return self._updated(database, changed | _described(created, former), table["VersionId"])
@@ -112,7 +112,7 @@ class GlueCatalog:
             return False
         if expected is not None and not self._is_reserved(identifier, table):
             return False
-        database, name = split(identifier)
+        database, name = split_name(identifier)
         with as_ours():
             try:
                 self._glue.delete_table(DatabaseName=database, Name=name)
@@ -132,7 +132,7 @@ class GlueCatalog:
         pointer = parameters[_FORMER] = parameters.pop(_LOCATION)
         reserved = {key: table[key] for key in _INPUT if key in table} | {"Parameters": parameters}
         try:
-            return self._updated(split(identifier)[0], reserved, table["VersionId"])
+            return self._updated(split_name(identifier)[0], reserved, table["VersionId"])
         except StorageError:  # a request sent twice is refused because the first one succeeded
             now = (self._table(identifier) or {}).get("Parameters", {})
             if _LOCATION not in now and now.get(_FORMER) == pointer:
@@ -171,7 +171,7 @@ class GlueCatalog:
         table = self._table(identifier)
         if table is None or _pointer(table) is None:
             raise NoSuchTableError(f"No table {identifier} in catalog '{self._theirs.name}'")
-        database, name = split(new_identifier)
+        database, name = split_name(new_identifier)
         renamed = {key: table[key] for key in _INPUT if key in table} | {"Name": name}
         with as_ours():
             if not self._created(database, renamed):

@@ -119,7 +119,7 @@ class TheirNamespaces:
 
         Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
         """
-        self.properties(split(new_identifier)[:1])
+        self.properties(split_name(new_identifier)[:1])
         self._pointers.rename(identifier, new_identifier)
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:
@@ -127,11 +127,11 @@ class TheirNamespaces:
 
         Raises NoSuchNamespaceError.
         """
-        self.properties(split(identifier)[:1])
+        self.properties(split_name(identifier)[:1])
         return self._pointers.insert(load_version(self._io, identifier, metadata_location))
 
 
-def split(identifier: str) -> tuple[str, str]:
+def split_name(identifier: str) -> tuple[str, str]:
     """Return a table's namespace and name. Raises InvalidInputError."""
     namespace, _, name = identifier.rpartition(".")
     if not has_two_parts(identifier):
@@ -152,7 +152,7 @@ def properties_of(theirs: Theirs, namespace: Name) -> dict[str, str]:
 
 def default_location(theirs: Theirs, identifier: str, warehouse: str | None) -> str:
     """Return the location of a new table: in its namespace's location or the warehouse."""
-    namespace, name = split(identifier)
+    namespace, name = split_name(identifier)
     home = properties_of(theirs, (namespace,)).get(_LOCATION)
     if home:
         return location.join(home.rstrip("/"), name)

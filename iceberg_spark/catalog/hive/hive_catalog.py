@@ -9,14 +9,14 @@ from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable, Name, exists_by_properties, one_table_only
 from iceberg_spark.catalog.hive.hive_changes import (
-    created,
+    create_hive_table,
     database_of,
-    dropped,
-    moved,
-    named,
-    refused,
-    renamed,
-    split,
+    drop_hive_table,
+    move_pointer,
+    refusal_error,
+    rename_hive_table,
+    split_name,
+    table_names,
     table_of,
 )
 from iceberg_spark.catalog.hive.hive_table import (
@@ -137,7 +137,7 @@ class HiveNamespaces:
         """Return Hive's own tables and functions. Raises NoSuchNamespaceError."""
         with self._session() as session:
             database = self._database(session, namespace).name
-            tables = named(
+            tables = table_names(
                 session, database, lambda table: not (is_iceberg(table) or is_view(table))
             )
             functions = session.read("get_functions", database, "*")
@@ -169,7 +169,7 @@ class HiveNamespaces:
         """Return the Iceberg tables in a namespace. Raises NoSuchNamespaceError."""
         with self._session() as session:
             database = self._database(session, namespace).name
-            return [(*namespace, name) for name in named(session, database, is_iceberg)]
+            return [(*namespace, name) for name in table_names(session, database, is_iceberg)]
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
         """Rename a table; its files stay.
@@ -183,7 +183,7 @@ class HiveNamespaces:
 
         Raises NoSuchNamespaceError.
         """
-        database, _ = split(identifier)
+        database, _ = split_name(identifier)
         with self._session() as session:
             self._database(session, (database,))
         registered: LoadedTable = load_version(self._io, identifier, metadata_location)
@@ -195,7 +195,7 @@ class HiveNamespaces:
             try:
                 yield session
             except thrift.TException as error:
-                raise refused(error) from error
+                raise refusal_error(error) from error
 
     def _database(self, session: Session, namespace: Name) -> Any:
         if len(namespace) != 1:
@@ -259,7 +259,7 @@ class HiveCatalog:
         if not has_two_parts(identifier):
             return None
         with self._metastore.session() as session:
-            table = table_of(session, *split(identifier))
+            table = table_of(session, *split_name(identifier))
         return None if table is None else pointer_of(table)
 
     def insert(self, new: LoadedTable) -> bool:
@@ -268,21 +268,21 @@ class HiveCatalog:
         Raises NoSuchNamespaceError, UnsupportedError (what the metastore refused).
         """
         user = self._metastore.user
-        table = new_table(*split(new.identifier), user, new, self._properties)
+        table = new_table(*split_name(new.identifier), user, new, self._properties)
         with self._metastore.session() as session:
-            return created(session, self._name, table)
+            return create_hive_table(session, self._name, table)
 
     def move(self, base: LoadedTable, changed: LoadedTable) -> bool:
         """Move a table's pointer; False if it is not at `base`.
 
         Raises CommitFailedException (others hold the lock), StorageError, UnsupportedError.
         """
-        name, before = split(changed.identifier), base.metadata_location
+        name, before = split_name(changed.identifier), base.metadata_location
         properties = base.metadata.properties
         with self._metastore.session() as session:
             lock = self._locks.of(session, name, properties)
             tell = partial(describe, base=base, committed=changed, catalog=self._properties)
-            return moved(session, lock, name, before, pointer_of, tell)
+            return move_pointer(session, lock, name, before, pointer_of, tell)
 
     def move_all(self, moves: Sequence[Move]) -> bool:
         """Raise UnsupportedError: a metastore changes one table at a time."""
@@ -293,22 +293,22 @@ class HiveCatalog:
 
         Raises CommitFailedException (others hold the lock, which `expected` needs).
         """
-        name = split(identifier)
+        name = split_name(identifier)
         with self._metastore.session() as session:
             if expected is None:
-                return dropped(session, name, is_iceberg)
+                return drop_hive_table(session, name, is_iceberg)
             with self._locks.held(session, name):
-                return dropped(session, name, lambda table: pointer_of(table) == expected)
+                return drop_hive_table(session, name, lambda table: pointer_of(table) == expected)
 
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Rename a table under its lock: a concurrent commit would be undone.
 
         Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
         """
-        to = split(new_identifier)
+        to = split_name(new_identifier)
         with self._metastore.session() as session:
             database_of(session, self._name, to[0])
-            done = renamed(session, self._locks, split(identifier), to, pointer_of)
+            done = rename_hive_table(session, self._locks, split_name(identifier), to, pointer_of)
         if done is None:
             raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}'")
         if not done:
@@ -316,7 +316,7 @@ class HiveCatalog:
 
     def default_location(self, identifier: str) -> str:
         """Return the location of a new table: in its database's location or the warehouse."""
-        database, name = split(identifier)
+        database, name = split_name(identifier)
         with self._metastore.session() as session:
             home = database_of(session, self._name, database).locationUri
         home = home or self.default_home(database)

@@ -25,7 +25,7 @@ _LOOKS = 5
 """How often to read the table before releasing the lock, after a lost response."""
 
 
-def split(identifier: str) -> tuple[str, str]:
+def split_name(identifier: str) -> tuple[str, str]:
     """Return a table's database and name, as Hive stores them. Raises InvalidInputError."""
     database, _, name = identifier.rpartition(".")
     if not has_two_parts(identifier):
@@ -60,7 +60,7 @@ def database_of(session: Session, catalog: str, name: str) -> Any:
         raise StorageError(f"The Hive metastore failed: {error_text(error)}") from error
 
 
-def named(session: Session, database: str, is_wanted: Callable[[Any], bool]) -> list[str]:
+def table_names(session: Session, database: str, is_wanted: Callable[[Any], bool]) -> list[str]:
     """Return the names of a database's tables that satisfy a condition, in order.
 
     Raises StorageError, UnsupportedError (the metastore refused).
@@ -73,16 +73,16 @@ def named(session: Session, database: str, is_wanted: Callable[[Any], bool]) -> 
             tables = session.read("get_table_objects_by_name", database, batch)
             matching += [table.tableName for table in tables if is_wanted(table)]
     except thrift.TException as error:
-        raise refused(error) from error
+        raise refusal_error(error) from error
     return sorted(matching)
 
 
-def refused(error: BaseException) -> UnsupportedError:
+def refusal_error(error: BaseException) -> UnsupportedError:
     """Return the error for a request that the metastore refused."""
     return UnsupportedError(f"The Hive metastore refused: {error_text(error)}")
 
 
-def created(session: Session, catalog: str, table: Any) -> bool:
+def create_hive_table(session: Session, catalog: str, table: Any) -> bool:
     """Add a table; False if the name is taken.
 
     Raises NoSuchNamespaceError, StorageError, UnsupportedError (the metastore refused).
@@ -96,7 +96,7 @@ def created(session: Session, catalog: str, table: Any) -> bool:
         if existing is not None:
             return place_of(existing) == place_of(table)
         database_of(session, catalog, table.dbName)
-        raise refused(error) from error
+        raise refusal_error(error) from error
     return True
 
 
@@ -120,12 +120,12 @@ def _altered(
     except thrift.TException as error:
         now = _pointer(session, name)
         if now == before:
-            raise refused(error) from error
+            raise refusal_error(error) from error
         return now == after
     return True
 
 
-def moved(
+def move_pointer(
     session: Session,
     lock: AbstractContextManager[HeldLock | None],
     name: tuple[str, str],
@@ -151,7 +151,7 @@ def moved(
         return done
 
 
-def renamed(
+def rename_hive_table(
     session: Session,
     locks: Locks,
     name: tuple[str, str],
@@ -180,11 +180,13 @@ def renamed(
         except thrift.TException as error:
             if table_of(session, *to) is not None:  # created since
                 return False
-            raise refused(error) from error
+            raise refusal_error(error) from error
         return True
 
 
-def dropped(session: Session, name: tuple[str, str], is_wanted: Callable[[Any], bool]) -> bool:
+def drop_hive_table(
+    session: Session, name: tuple[str, str], is_wanted: Callable[[Any], bool]
+) -> bool:
     """Remove Hive's table, whose files stay; False if there is none that is wanted."""
     table = table_of(session, *name)
     if table is None or not is_wanted(table):
@@ -197,7 +199,7 @@ def dropped(session: Session, name: tuple[str, str], is_wanted: Callable[[Any], 
         if table_of(session, *name) is not None:
             raise
     except thrift.TException as error:
-        raise refused(error) from error
+        raise refusal_error(error) from error
     return True
 
 

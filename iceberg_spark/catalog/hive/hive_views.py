@@ -8,13 +8,13 @@ from typing import Any
 
 from iceberg_spark.catalog.catalog import Name
 from iceberg_spark.catalog.hive.hive_changes import (
-    created,
+    create_hive_table,
     database_of,
-    dropped,
-    moved,
-    named,
-    renamed,
-    split,
+    drop_hive_table,
+    move_pointer,
+    rename_hive_table,
+    split_name,
+    table_names,
     table_of,
 )
 from iceberg_spark.catalog.hive.hive_table import (
@@ -69,14 +69,14 @@ class HiveViews:
             raise NoSuchNamespaceError(f"{'.'.join(namespace)}: Hive has databases of one level")
         with self._metastore.session() as session:
             database = database_of(session, self._name, namespace[0].lower()).name
-            return [(*namespace, name) for name in named(session, database, is_view)]
+            return [(*namespace, name) for name in table_names(session, database, is_view)]
 
     def find(self, identifier: str) -> str | None:
         """Return the location of a view's newest metadata file, None if there is no view."""
         if not has_two_parts(identifier):
             return None
         with self._metastore.session() as session:
-            view = table_of(session, *split(identifier))
+            view = table_of(session, *split_name(identifier))
         return None if view is None else _pointer_of(view)
 
     def insert(self, new: StoredView) -> bool:
@@ -85,27 +85,30 @@ class HiveViews:
         Raises NoSuchNamespaceError, UnsupportedError (what the metastore refused).
         """
         owner = new.metadata.properties.get(OWNER, self._metastore.user)
-        view = empty_table(*split(new.identifier), owner, VIRTUAL)
+        view = empty_table(*split_name(new.identifier), owner, VIRTUAL)
         self._describe(view, None, new)
         with self._metastore.session() as session:
-            return created(session, self._name, view)
+            return create_hive_table(session, self._name, view)
 
     def move(self, base: StoredView, changed: StoredView) -> bool:
         """Move a view's pointer; False if it is not at `base`.
 
         Raises CommitFailedException (others hold the lock), StorageError, UnsupportedError.
         """
-        name, before = split(changed.identifier), base.metadata_location
+        name, before = split_name(changed.identifier), base.metadata_location
         with self._metastore.session() as session:
             lock = self._locks.of(session, name, {})
             tell = partial(self._describe, base=base, changed=changed)
-            return moved(session, lock, name, before, _pointer_of, tell)
+            return move_pointer(session, lock, name, before, _pointer_of, tell)
 
     def remove(self, identifier: str, metadata_location: str) -> bool:
         """Remove a view; False if no view is at the metadata file `metadata_location`."""
-        with self._metastore.session() as session, self._locks.held(session, split(identifier)):
-            return dropped(
-                session, split(identifier), lambda view: _pointer_of(view) == metadata_location
+        with (
+            self._metastore.session() as session,
+            self._locks.held(session, split_name(identifier)),
+        ):
+            return drop_hive_table(
+                session, split_name(identifier), lambda view: _pointer_of(view) == metadata_location
             )
 
     def rename(self, identifier: str, new_identifier: str) -> None:
@@ -113,10 +116,10 @@ class HiveViews:
 
         Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
         """
-        to = split(new_identifier)
+        to = split_name(new_identifier)
         with self._metastore.session() as session:
             database_of(session, self._name, to[0])
-            done = renamed(session, self._locks, split(identifier), to, _pointer_of)
+            done = rename_hive_table(session, self._locks, split_name(identifier), to, _pointer_of)
         if done is None:
             raise NoSuchViewError(f"No view {identifier} in catalog '{self._name}'")
         if not done:

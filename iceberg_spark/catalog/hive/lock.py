@@ -97,7 +97,7 @@ class _InProcess:
 
 
 @contextmanager
-def locked(
+def hold_lock(
     metastore: Metastore, session: Session, table: tuple[str, str], times: LockTimes
 ) -> Iterator[HeldLock]:
     """Hold the metastore's exclusive lock of a table (database, name) while the block runs.
@@ -260,4 +260,4 @@ class Locks:
 
     def held(self, session: Session, table: tuple[str, str]) -> AbstractContextManager[HeldLock]:
         """Hold the lock of a table, even if it is disabled."""
-        return locked(self.metastore, session, table, self.times)
+        return hold_lock(self.metastore, session, table, self.times)

@@ -14,7 +14,7 @@ from iceberg_spark.catalog.catalog import Creation, LoadedTable, MadeTable, NewT
 from iceberg_spark.catalog.rest.answers import NEW_TABLE, Answer, LostAnswerError
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
 from iceberg_spark.catalog.rest.credentials import texts
-from iceberg_spark.catalog.rest.paths import COMMIT, CREATE_TABLE, split
+from iceberg_spark.catalog.rest.paths import COMMIT, CREATE_TABLE, split_name
 from iceberg_spark.catalog.rest.tables import RestTables, metadata_of
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError, UnsupportedError
 from iceberg_spark.spec import updates as u
@@ -50,7 +50,7 @@ def stage_table(tables: RestTables, identifier: str, creation: Creation) -> NewT
 def _staged(tables: RestTables, identifier: str, updates: Sequence[u.TableUpdate]) -> NewTable:
     session = tables.session
     body = stage_request(identifier, updates)
-    path = session.paths.namespace(split(identifier)[0], "tables")
+    path = session.paths.namespace(split_name(identifier)[0], "tables")
     request = change_request(session, "POST", path, body)
 
     def parsed(answer: Answer) -> NewTable:
@@ -89,7 +89,7 @@ def _created(tables: RestTables, identifier: str, updates: Sequence[u.TableUpdat
     session = tables.session
     body = stage_request(identifier, updates)
     del body["stage-create"]
-    path = session.paths.namespace(split(identifier)[0], "tables")
+    path = session.paths.namespace(split_name(identifier)[0], "tables")
     request = change_request(session, "POST", path, body)
 
     def is_made() -> bool:
@@ -156,7 +156,11 @@ def _keys(order: SortOrder) -> list[tuple[str, str, str]]:
 
 def stage_request(identifier: str, creation: Sequence[u.TableUpdate]) -> dict[str, Any]:
     """Return the CreateTableRequest of a table that these updates create."""
-    node: dict[str, Any] = {"name": split(identifier)[1], "stage-create": True, "properties": {}}
+    node: dict[str, Any] = {
+        "name": split_name(identifier)[1],
+        "stage-create": True,
+        "properties": {},
+    }
     for update in creation:
         match update:
             case u.AddSchema(schema=schema):

@@ -158,7 +158,7 @@ class RestNamespaces:
         """
         paths = self._session.paths
         paths.need(p.REGISTER)
-        namespace, name = p.split(identifier)
+        namespace, name = p.split_name(identifier)
         body = {"name": name, "metadata-location": metadata_location}
         path = paths.namespace(namespace, "register")
         request = change_request(self._session, "POST", path, body)

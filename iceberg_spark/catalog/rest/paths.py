@@ -68,7 +68,9 @@ VIEW_ENDPOINTS = frozenset({
 """Further endpoints if the property `view-endpoints-supported` is true (Java)."""
 
 
-def split(identifier: str, missing: type[NotFoundError] = NoSuchTableError) -> tuple[Name, str]:
+def split_name(
+    identifier: str, missing: type[NotFoundError] = NoSuchTableError
+) -> tuple[Name, str]:
     """Return the namespace and the name of a table or view.
 
     Raises InvalidInputError, and `missing` for a name in the root namespace, which has neither
@@ -84,7 +86,7 @@ def split(identifier: str, missing: type[NotFoundError] = NoSuchTableError) -> t
 
 def table_node(identifier: str) -> dict[str, Any]:
     """Return a table's identifier for the body of a request."""
-    namespace, name = split(identifier)
+    namespace, name = split_name(identifier)
     return {"namespace": list(namespace), "name": name}
 
 
@@ -141,7 +143,7 @@ class Paths:
 
     def table(self, identifier: str, *below: str) -> str:
         """The path of a table, or below it."""
-        namespace, name = split(identifier)
+        namespace, name = split_name(identifier)
         return self.namespace(namespace, "tables", _quoted(name), *below)
 
     def plan(self, identifier: str, plan_id: str) -> str:
@@ -150,7 +152,7 @@ class Paths:
 
     def view(self, identifier: str) -> str:
         """The path of a view."""
-        namespace, name = split(identifier, NoSuchViewError)
+        namespace, name = split_name(identifier, NoSuchViewError)
         return self.namespace(namespace, "views", _quoted(name))
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable, Reporter
-from iceberg_spark.catalog.decoded_tables import decoded
+from iceberg_spark.catalog.decoded_tables import decode_table
 from iceberg_spark.catalog.planned_io import ServerPlannedIO
 from iceberg_spark.catalog.rest.answers import (
     NOT_MODIFIED,
@@ -136,4 +136,6 @@ def metadata_of(node: Mapping[str, Any], identifier: str) -> tuple[TableMetadata
         raise LostAnswerError("The catalog's answer holds no table metadata")
     metadata_location = node.get("metadata-location")
     with given_by_server(f"The catalog's metadata of table {identifier}"):
-        return decoded(metadata), metadata_location if isinstance(metadata_location, str) else ""
+        return decode_table(metadata), metadata_location if isinstance(
+            metadata_location, str
+        ) else ""

@@ -16,7 +16,7 @@ from iceberg_spark.catalog.rest.settings import (
     RestSettings,
 )
 from iceberg_spark.catalog.rest.wire import CutError, Times, UnreachedError, Wire
-from iceberg_spark.errors import InvalidInputError, UnsupportedError, redacted
+from iceberg_spark.errors import InvalidInputError, UnsupportedError, redact
 
 _LONGEST_ANSWER_S = 300.0
 """For a whole response: a server that sends a byte now and then never exceeds a socket timeout."""
@@ -75,12 +75,12 @@ class Transport:
         """
         if self._made_for is not None:
             return self._made_for(request)
-        shown = redacted(request.url.partition("?")[0])
+        shown = redact(request.url.partition("?")[0])
         what = f"{request.method} {shown}"
         try:
             return self._exchanged(request, shown)
         except UnreachedError as error:
-            raise NotSentError(f"Can't reach {what}: {redacted(str(error))}") from None
+            raise NotSentError(f"Can't reach {what}: {redact(str(error))}") from None
         except InvalidInputError as error:
             raise InvalidInputError(f"Can't ask {what}: {error}") from None
         except ImportError as error:
@@ -89,11 +89,11 @@ class Transport:
             ) from error
         except TimeoutError as error:
             raise LostAnswerError(
-                f"No answer to {what} in time ({redacted(str(error)) or 'timed out'}; "
+                f"No answer to {what} in time ({redact(str(error)) or 'timed out'}; "
                 f"rest.client.socket-timeout-ms is {self._settings.socket_timeout_s * 1000:.0f})"
             ) from None
         except (OSError, CutError) as error:
-            words = redacted(str(error)) or type(error).__name__
+            words = redact(str(error)) or type(error).__name__
             raise LostAnswerError(f"The answer to {what} was cut off: {words}") from None
 
     def _exchanged(self, request: Request, shown: str) -> Answer:

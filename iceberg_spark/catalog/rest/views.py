@@ -72,7 +72,7 @@ class RestViews:
         """Create a view. Raises ViewAlreadyExistsError, NoSuchNamespaceError."""
         paths = self._session.paths
         paths.need(p.CREATE_VIEW)
-        namespace, name = p.split(identifier)
+        namespace, name = p.split_name(identifier)
         body = {
             "name": name,
             **({} if view.location is None else {"location": view.location}),

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from iceberg_spark.errors import IcebergError, InvalidInputError, UnsupportedError
-from iceberg_spark.io.decoding import BROKEN, GZIP, inflated
+from iceberg_spark.io.decoding import BROKEN, GZIP, inflate
 from iceberg_spark.io.limits import DEFAULT_LIMITS
 from iceberg_spark.lazy import LazyModule
 
@@ -242,7 +242,7 @@ def _plain(headers: Mapping[str, str], body: bytes) -> bytes:
             return body
         case "gzip" | "x-gzip":
             try:
-                return inflated(body, GZIP, DEFAULT_LIMITS, "An answer of the catalog")
+                return inflate(body, GZIP, DEFAULT_LIMITS, "An answer of the catalog")
             except (*BROKEN, IcebergError) as error:  # an answer that is too large, too
                 raise CutError(f"it is not gzip to its end ({_words(error)})") from None
         case other:

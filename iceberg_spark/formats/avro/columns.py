@@ -25,7 +25,7 @@ from iceberg_spark.formats.avro.container import (
     SCHEMA_KEY,
     AvroContainer,
     Blocks,
-    decompressed,
+    decompress_blocks,
     parse_container,
     uncompressed_file,
 )
@@ -229,7 +229,7 @@ def _segments(
     for container in containers:
         allowed = container.limits.bytes_for(len(container.data))
         left = allowed
-        for count, block in decompressed(container):
+        for count, block in decompress_blocks(container):
             left -= len(block)
             if bound_total and left < 0:
                 raise too_many_bytes(container.location, allowed)
@@ -307,7 +307,7 @@ def read_avro_rows(
     metadata = {k: v for k, v in container.metadata.items() if not k.startswith("avro.")}
     schema = pa.schema([arrow_field(field) for field in selected], metadata)
     batches: list[Any] = []
-    for rows, block in decompressed(container):
+    for rows, block in decompress_blocks(container):
         check_counts(fields, rows, [block], container)
         batches += row_batches(container, rows, [block], selected)
     return pa.Table.from_batches(batches, schema=schema)

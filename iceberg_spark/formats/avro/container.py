@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
-from iceberg_spark.io.decoding import BROKEN, RAW_DEFLATE, inflated, unsnapped, unzstd
+from iceberg_spark.io.decoding import BROKEN, RAW_DEFLATE, decompress_snappy, inflate, unzstd
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits
 
 MAGIC = b"Obj\x01"
@@ -106,7 +106,7 @@ def _parsed_schema(text: str) -> Any:
     return json.loads(text)
 
 
-def decompressed(container: AvroContainer) -> Iterator[tuple[int, bytes | memoryview]]:
+def decompress_blocks(container: AvroContainer) -> Iterator[tuple[int, bytes | memoryview]]:
     """Yield the record count and the decompressed bytes of each block.
 
     Raises UnsupportedError for a codec that the library can't read, CorruptFileError for a
@@ -222,12 +222,12 @@ def _plain(block: memoryview, _limits: Limits, _where: str) -> memoryview:
 
 
 def _deflate(block: memoryview, limits: Limits, where: str) -> bytes:
-    return inflated(block, RAW_DEFLATE, limits, where)
+    return inflate(block, RAW_DEFLATE, limits, where)
 
 
 def _snappy(block: memoryview, limits: Limits, where: str) -> memoryview:
     """Undo Avro's snappy: raw snappy followed by the big-endian CRC32 of the plain bytes."""
-    plain = unsnapped(block[:-4], limits, where)
+    plain = decompress_snappy(block[:-4], limits, where)
     if zlib.crc32(plain) != int.from_bytes(block[-4:], "big"):
         raise ValueError("wrong checksum")
     return plain

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.avro.container import AvroContainer, Blocks, decompressed, read_long
+from iceberg_spark.formats.avro.container import AvroContainer, Blocks, decompress_blocks, read_long
 from iceberg_spark.formats.avro.types import AvroField, AvroType, least_bytes
 from iceberg_spark.io.limits import MAX_EMPTY_RECORDS, too_many_bytes
 
@@ -87,7 +87,7 @@ def fixed_with_lengths(
         replace(field, type=replace(field.type, kind="bytes")) if _is_fixed(field) else field
         for field in fields
     )
-    rows, records = next(decompressed(container), (0, b""))
+    rows, records = next(decompress_blocks(container), (0, b""))
     walk = _Walk([records], container)
     try:
         walk.rows([field.type for field in prefixed], rows)

@@ -13,7 +13,7 @@ from iceberg_spark.formats.avro.arrow_types import arrow_field
 from iceberg_spark.formats.avro.columns import container_batches
 from iceberg_spark.formats.avro.container import AvroBlock, AvroContainer, parse_container
 from iceberg_spark.formats.avro.types import AvroField, parse_record
-from iceberg_spark.formats.data_file import FileBatch, ReadRequest, sliced
+from iceberg_spark.formats.data_file import FileBatch, ReadRequest, slice_batch
 from iceberg_spark.formats.limits import READING
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
@@ -50,7 +50,7 @@ class AvroReader:
         columns = [field for field in self.fields if field.name in names]
         for first_row, blocks in _portions(self.container.blocks, request):
             for start, rows in self._decoded(first_row, blocks, columns):
-                yield from sliced(start, rows, request.batch_rows)
+                yield from slice_batch(start, rows, request.batch_rows)
 
     def _decoded(
         self, first_row: int, blocks: Sequence[AvroBlock], columns: list[AvroField]

@@ -14,10 +14,10 @@ from iceberg_spark.spark.adapt.map_arrow import Batches, map_plain_names
 from iceberg_spark.spark.adapt.task_results import (
     RESULT,
     Final,
-    collected,
-    pickled,
+    collect_results,
+    pickle_value,
     result_batch,
-    unpickled,
+    unpickle_value,
 )
 from iceberg_spark.spark.session.classic_session import active_session_kept
 from iceberg_spark.spark.session.in_worker import in_worker
@@ -42,7 +42,7 @@ class _Numbered(Generic[J]):
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from self.run(unpickled(self.jobs[number]))
+                yield from self.run(unpickle_value(self.jobs[number]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class _Arriving(Generic[J]):
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for job in batch.column(0):
-                yield from self.run(unpickled(job.as_py()))
+                yield from self.run(unpickle_value(job.as_py()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def job_rows(
     holds the pickled jobs. Raises InvalidInputError for workers without this package.
     """
     check_worker_python(spark)
-    pickled_jobs = tuple(pickled(job) for job in jobs)
+    pickled_jobs = tuple(pickle_value(job) for job in jobs)
     tasks = max(1, len(pickled_jobs))
     if sum(map(len, pickled_jobs)) <= CLOSURE_BYTES:
         return map_plain_names(
@@ -105,4 +105,4 @@ def job_results(
     Errors of the kinds `final` are raised as they are, when all tasks have ended; others are
     Spark's, after its attempts.
     """
-    return collected(job_rows(spark, jobs, _Result(work, final).row, RESULT))
+    return collect_results(job_rows(spark, jobs, _Result(work, final).row, RESULT))

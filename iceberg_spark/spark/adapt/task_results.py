@@ -48,8 +48,8 @@ def results(
     """
     task = _Result(work, final)
     if names is None:
-        return collected(map_plain_names(frame, task, RESULT))
-    return collected(map_in_arrow(frame, task, RESULT, names))
+        return collect_results(map_plain_names(frame, task, RESULT))
+    return collect_results(map_in_arrow(frame, task, RESULT, names))
 
 
 def result_batch(work: Callable[[], R], final: Final) -> pa.RecordBatch:
@@ -59,14 +59,14 @@ def result_batch(work: Callable[[], R], final: Final) -> pa.RecordBatch:
         done = work()
     except final as error:
         done = error
-    return pa.record_batch({"result": pa.array([pickled(done)], pa.binary())})
+    return pa.record_batch({"result": pa.array([pickle_value(done)], pa.binary())})
 
 
-def collected(rows: DataFrame) -> list[R]:
+def collect_results(rows: DataFrame) -> list[R]:
     """Return the results in a frame of them. Raises the first of our errors that is among them."""
     results: list[R] = []
     for row in rows.collect():
-        result = unpickled(bytes(row.result))
+        result = unpickle_value(bytes(row.result))
         if isinstance(result, IcebergError):
             raise result
         results.append(result)
@@ -82,13 +82,13 @@ T = TypeVar("T")
 _CODEC = "zstd"
 
 
-def pickled(value: object) -> bytes:
+def pickle_value(value: object) -> bytes:
     """Return a value as bytes."""
     return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
 
 
-def unpickled(data: bytes) -> Any:
-    """Return the value of bytes that `pickled` made."""
+def unpickle_value(data: bytes) -> Any:
+    """Return the value of bytes from `pickle_value`."""
     return pickle.loads(data)  # noqa: S301 - bytes of our own
 
 
@@ -104,11 +104,11 @@ class Payload(Generic[T]):
 
     def opened(self) -> T:
         """Return the value."""
-        value: T = unpickled(pa.decompress(self.data, self.size, codec=_CODEC, asbytes=True))
+        value: T = unpickle_value(pa.decompress(self.data, self.size, codec=_CODEC, asbytes=True))
         return value
 
 
 def payload(value: T) -> Payload[T]:
     """Return a value ready to travel."""
-    data = pickled(value)
+    data = pickle_value(value)
     return Payload(pa.compress(data, codec=_CODEC, asbytes=True), len(data))

@@ -21,7 +21,7 @@ from iceberg_spark.arrow.arrays import struct_of
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.schema import Schema
 
 _TO_SPARK: dict[type, s.DataType] = {
@@ -158,7 +158,7 @@ def type_text(kind: s.DataType) -> str:
     """
     match kind:
         case s.StructType(fields=fields):
-            inner = (f"{quoted(field.name)}: {type_text(field.dataType)}" for field in fields)
+            inner = (f"{quote(field.name)}: {type_text(field.dataType)}" for field in fields)
             return f"struct<{', '.join(inner)}>"
         case s.ArrayType(elementType=element):
             return f"array<{type_text(element)}>"

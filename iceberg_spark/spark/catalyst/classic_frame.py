@@ -26,7 +26,7 @@ _KEEP_COLUMNS = frozenset({
 """Connect plans whose columns are those of the plan below: all, or all that are not dropped."""
 
 
-def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+def rename_columns(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Return the DataFrame with other column names, as `toDF`, but in few round trips."""
     texts = java_texts(frame.sparkSession, names)
     if texts is None:
@@ -34,7 +34,7 @@ def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     return DataFrame(_java(frame).toDF(texts), frame.sparkSession)
 
 
-def selected(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
+def select_texts(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
     """Return SQL expressions over the DataFrame, as `selectExpr`, but in few round trips."""
     texts = [without_variables(text) for text in texts]
     java = java_texts(frame.sparkSession, texts)

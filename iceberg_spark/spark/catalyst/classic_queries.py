@@ -81,7 +81,7 @@ def syntax_error(
     return None
 
 
-def called(frame: DataFrame, name: Sequence[str]) -> DataFrame:
+def qualify_columns(frame: DataFrame, name: Sequence[str]) -> DataFrame:
     """Return a DataFrame whose columns can be qualified with a table's name, or the end of it.
 
     Over Connect they can be qualified with its last part.

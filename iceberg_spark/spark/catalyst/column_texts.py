@@ -19,7 +19,7 @@ from iceberg_spark.spark.session.classic_session import is_connect, java_package
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spec.arguments import format_value
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
-from iceberg_spark.spec.quoted_name import quoted, quoted_parts
+from iceberg_spark.spec.quoted_name import quote, quoted_parts
 
 _STRUCT = "struct"
 _INFIX = frozenset(
@@ -56,7 +56,7 @@ def check_column(what: str, value: object) -> None:
 
 def field_text(text: str, names: Sequence[str]) -> str:
     """Return a field of `struct(...)` with the name of its alias."""
-    return f"{text} AS {quoted(names[0])}" if len(names) == 1 else text
+    return f"{text} AS {quote(names[0])}" if len(names) == 1 else text
 
 
 def instant_text(micros: int) -> str:
@@ -107,7 +107,7 @@ def cast_text(value: str, kind: str, *, tries: bool) -> str:
 
 def name_text(parts: Sequence[str]) -> str:
     """Return a column's name quoted, so that a name such as `2024` is not a number."""
-    return ".".join(map(quoted, parts))
+    return ".".join(map(quote, parts))
 
 
 def string_text(spark: SparkSession, value: str) -> str:
@@ -198,7 +198,7 @@ class _Nodes:
             case "Alias":  # of a field in a struct
                 return self._expression(java.child())
             case "GetStructField":
-                return f"{self._expression(java.child())}.{quoted(str(java.extractFieldName()))}"
+                return f"{self._expression(java.child())}.{quote(str(java.extractFieldName()))}"
             case "AttributeReference":
                 return self._attribute(java)
             case "Literal" if _is_instant(java.dataType()) and java.value() is not None:
@@ -358,7 +358,7 @@ def cast_type(message: Any) -> str:
 
 def _field(field: Any) -> str:
     required = "" if field.nullable else " NOT NULL"
-    return f"{quoted(field.name)}: {cast_type(field.data_type)}{required}"
+    return f"{quote(field.name)}: {cast_type(field.data_type)}{required}"
 
 
 def _collated(message: Any) -> str:
@@ -416,7 +416,7 @@ class MergeNames:
             return column
         parts = quoted_parts(column) or tuple(column.split("."))
         size = self._size(parts, least=1)
-        return ".".join(map(quoted, parts[size:])) if size else column
+        return ".".join(map(quote, parts[size:])) if size else column
 
     def _size(self, parts: Sequence[str], *, least: int) -> int:
         """Return how many parts of a name are the table's name, 0 if it has no column of that name.

@@ -12,7 +12,7 @@ __getattr__ = LazyNames(
     {
         LazyModule("iceberg_spark.commits.commit"): ("CleanupOnFailure",),
         LazyModule("iceberg_spark.save.commit_save"): ("commit_save", "commit_upsert", "take_back"),
-        LazyModule("iceberg_spark.write.align_columns"): ("aligned",),
+        LazyModule("iceberg_spark.write.align_columns"): ("align_batches",),
         LazyModule("iceberg_spark.write.cdc_writer"): ("UpsertedFiles", "write_upserts"),
         LazyModule("iceberg_spark.write.data_file_writer"): ("write_data_files",),
         LazyModule("iceberg_spark.write.task_keys"): (

@@ -2,7 +2,7 @@ from iceberg_spark.commits.commit import CleanupOnFailure as CleanupOnFailure
 from iceberg_spark.save.commit_save import commit_save as commit_save
 from iceberg_spark.save.commit_save import commit_upsert as commit_upsert
 from iceberg_spark.save.commit_save import take_back as take_back
-from iceberg_spark.write.align_columns import aligned as aligned
+from iceberg_spark.write.align_columns import align_batches as align_batches
 from iceberg_spark.write.cdc_writer import UpsertedFiles as UpsertedFiles
 from iceberg_spark.write.cdc_writer import write_upserts as write_upserts
 from iceberg_spark.write.data_file_writer import write_data_files as write_data_files

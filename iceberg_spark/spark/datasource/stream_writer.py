@@ -92,7 +92,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def _commit_changes(self, plan: UpsertPlan, written: Sequence[object]) -> None:
         results = [result for result in written if isinstance(result, ChangesWritten)]
         files, keys = (
-            joined([result.files for result in results]),
+            join_files([result.files for result in results]),
             [result.keys for result in results],
         )
         io = plan.context.write.io
@@ -143,7 +143,7 @@ class BatchWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one task's rows; what an attempt wrote is removed when it fails."""
         context = self.plan.context
-        batches = deferred.aligned(context.schema, iterator, self.plan.align)
+        batches = deferred.align_batches(context.schema, iterator, self.plan.align)
         files = deferred.write_data_files(context, context.io, batches, task_id())
         return FilesWritten(files, was_tried_before())
 
@@ -206,7 +206,7 @@ class UpsertWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Prove that no key came in two tasks, then commit all files at once."""
         done = [message for message in messages if isinstance(message, ChangesWritten)]
-        files = joined([message.files for message in done])
+        files = join_files([message.files for message in done])
         keys = [message.keys for message in done]
         io = self.plan.context.write.io
         try:
@@ -227,7 +227,7 @@ class UpsertWriter(DataSourceArrowWriter):
         deferred.remove_aborted(context.io, context)
 
 
-def joined(parts: Sequence[deferred.UpsertedFiles]) -> deferred.UpsertedFiles:
+def join_files(parts: Sequence[deferred.UpsertedFiles]) -> deferred.UpsertedFiles:
     """Return the files of all tasks."""
     return deferred.UpsertedFiles(
         tuple(file for part in parts for file in part.data),

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.arrow.file_fields import ids_of
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.io.allowed_places import stored_at
+from iceberg_spark.io.allowed_places import storage_server
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.read.projected_rows import LeafColumn, projected_rows
@@ -112,7 +112,7 @@ def cache_key(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> tuple[Ha
         (
             file.key,
             file.file_size_in_bytes,
-            stored_at(io, file.file_path),
+            storage_server(io, file.file_path),
             scope,
             file.data_sequence_number,
         )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iceberg_spark.arrow.position_set import PositionSet
-from iceberg_spark.io.allowed_places import stored_at
+from iceberg_spark.io.allowed_places import storage_server
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.read.process_cache import process_cache
@@ -39,7 +39,8 @@ def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
     def load(task: FileScanTask) -> Words:
         files = [f for f in task.delete_files if f.content is DataFileContent.POSITION_DELETES]
         names = tuple(
-            (file.key, file.file_size_in_bytes, stored_at(io, file.file_path)) for file in files
+            (file.key, file.file_size_in_bytes, storage_server(io, file.file_path))
+            for file in files
         )
 
         def read_words() -> tuple[Words, int]:

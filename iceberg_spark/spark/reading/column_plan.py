@@ -26,7 +26,7 @@ from iceberg_spark.spark.reading.footer_columns import (
     file_columns,
 )
 from iceberg_spark.spark.reading.identity_columns import is_identity_column
-from iceberg_spark.spark.reading.requested_columns import RequestedColumns, nested
+from iceberg_spark.spark.reading.requested_columns import RequestedColumns, with_nested_fields
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 
@@ -334,7 +334,7 @@ def has_floats(field: t.NestedField) -> bool:
 
     Spark would skip row groups that have rows with NaN. It holds for nested floats too.
     """
-    return any(isinstance(inner.field_type, _FLOATS) for inner in nested(field))
+    return any(isinstance(inner.field_type, _FLOATS) for inner in with_nested_fields(field))
 
 
 _FLOATS = (t.FloatType, t.DoubleType)

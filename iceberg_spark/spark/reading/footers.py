@@ -17,7 +17,7 @@ from iceberg_spark.errors import CorruptFileError, IcebergError, NoSuchFileError
 from iceberg_spark.formats.data_file import check_counts
 from iceberg_spark.formats.parquet_head import FooterHead, read_footer_head
 from iceberg_spark.io import location
-from iceberg_spark.io.allowed_places import stored_at
+from iceberg_spark.io.allowed_places import storage_server
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.scan.plan import ScanPlan
@@ -79,7 +79,7 @@ class _Footers:
     def head(self, path: str, size: int, rows: int) -> FooterHead | None:
         if self.is_unreachable:
             return None
-        key = ("footer", stored_at(self.io, path), path, size, rows, self.has_mapping)
+        key = ("footer", storage_server(self.io, path), path, size, rows, self.has_mapping)
         try:
             head: FooterHead = process_cache().get_or_load(
                 key, lambda: (self._checked(path, size, rows), FOOTERS.kept_bytes)

@@ -22,10 +22,10 @@ from iceberg_spark.read.changelog import (
     ChangeRequest,
     changed_rows,
     identity_keys,
-    netted,
+    merge_changes,
     row_keys,
-    settled,
-    shown,
+    select_columns,
+    snapshot_changes,
     with_change,
 )
 from iceberg_spark.scan.changelog import ChangedFile, ChangeStep
@@ -132,7 +132,7 @@ def change_frame(
     def settle(table: pa.Table) -> pa.Table:
         by_row = [table.column(name) for name in names.row]
         by_id = [table.column(name) for name in names.identity]
-        done = (netted if net else settled)(table, by_row, by_id, identifiers)
+        done = (merge_changes if net else snapshot_changes)(table, by_row, by_id, identifiers)
         return done.drop_columns(list(names.every))
 
     return read.unionByName(map_groups(keyed, together_by, settle, kind))
@@ -165,7 +165,7 @@ class _Read:
         expected = expected_arrow_schema(to_spark(schema))
         for file in files:
             for table in self._changes(io, file):
-                plain = spark_batches(shown(self.request, table), schema, expected)
+                plain = spark_batches(select_columns(self.request, table), schema, expected)
                 yield from self._with_keys(table, plain)
 
     def _changes(self, io: FileIO, step_file: _StepFile) -> Iterator[pa.Table]:

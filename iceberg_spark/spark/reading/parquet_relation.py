@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.read.projected_rows import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.adapt.many_columns import selected
+from iceberg_spark.spark.adapt.many_columns import select_texts
 from iceberg_spark.spark.adapt.types import nullable, to_spark
 from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
 from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name, load_deletes
@@ -195,7 +195,7 @@ def _shown(frame: DataFrame, columns: ColumnPlan) -> DataFrame:
     if is_connect(frame.sparkSession):
         # Text is parsed at every action, by `parser.quotedRegexColumnNames` as it is then.
         return frame.select([F.col(name) for name in names])
-    return selected(frame, names)
+    return select_texts(frame, names)
 
 
 def _with_values(frame: DataFrame, values: _Values) -> DataFrame:
@@ -210,7 +210,7 @@ def _with_values(frame: DataFrame, values: _Values) -> DataFrame:
         else:
             names.append(f"{_COMPUTED}{column.field.field_id}")
             computed[names[-1]] = values.of(column)
-    return selected(frame.withColumns(computed) if computed else frame, names)
+    return select_texts(frame.withColumns(computed) if computed else frame, names)
 
 
 def _may_leave_metadata_out(columns: ColumnPlan, session: SparkSession) -> bool:

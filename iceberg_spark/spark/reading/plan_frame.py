@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.formats.parquet_head import FooterHead
-from iceberg_spark.io.allowed_places import stored_at
+from iceberg_spark.io.allowed_places import storage_server
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.process_cache import process_cache
 from iceberg_spark.scan.context import ScanContext
@@ -282,7 +282,7 @@ class _FooterTask:
         """Return what the reasons depend on. Files never change, so their paths are enough."""
         digest = hashlib.blake2b(repr(files).encode()).digest()
         kinds = tuple((column.field_id, str(column.field_type)) for column in self.columns)
-        return ("misread files", stored_at(self.io, files[0][0]), digest, kinds)
+        return ("misread files", storage_server(self.io, files[0][0]), digest, kinds)
 
 
 def _run(spark: SparkSession, task: _FooterTask, files: Sequence[ListedFile]) -> dict[int, str]:

@@ -19,7 +19,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan as plan_scan
 from iceberg_spark.scan.split import SplitOptions
-from iceberg_spark.spark.adapt.many_columns import picked
+from iceberg_spark.spark.adapt.many_columns import pick_columns
 from iceberg_spark.spark.adapt.types import check_geo_types, nullable, to_spark
 from iceberg_spark.spark.catalyst.spark_catalog import RowsRequest, lazy_frame
 from iceberg_spark.spark.reading.plan_frame import is_native, plan_frame, with_count
@@ -102,4 +102,4 @@ class QueriedScan:
                 metadata, context.io, queried, pruned_by=variants, tasks=self.plan.tasks
             )
         frame = plan_frame(planned, self.spark, engine=self.engine, split=self.split)
-        return [picked(frame, used.columns) if used.columns else frame]
+        return [pick_columns(frame, used.columns) if used.columns else frame]

@@ -20,7 +20,7 @@ from iceberg_spark.spark.reading.predicate_column import literal
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.schema import Schema
 
 FIELD_ID = "parquet.field.id"
@@ -57,7 +57,7 @@ def relation_type(columns: ColumnPlan) -> s.StructType:
 
 def given_name(column: PlannedColumn) -> str:
     """Return the quoted name of a file's column in the relation."""
-    return quoted(_requested_field(column).name)
+    return quote(_requested_field(column).name)
 
 
 def read_column(column: PlannedColumn) -> Column:

@@ -14,7 +14,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.variant_filter import VariantFilter, of_columns
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.scan.planner import narrowed
+from iceberg_spark.scan.planner import narrow_plan
 from iceberg_spark.spark.catalyst.file_pruning import Expression
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
 from iceberg_spark.spark.reading.limits import NARROWING
@@ -104,5 +104,5 @@ def filtered_plan(
     is_whole = registered.plan.context.row_filter == ALWAYS_TRUE
     if condition == ALWAYS_TRUE and variants is None and is_whole:
         return FilteredPlan(registered, registered.plan)
-    plan = narrowed(registered.plan, condition, variants)
+    plan = narrow_plan(registered.plan, condition, variants)
     return None if plan is None else FilteredPlan(registered, plan)

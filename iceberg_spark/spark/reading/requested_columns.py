@@ -100,14 +100,14 @@ def _key_reason(
     read = Schema(*columns.fields)
     for leaf in keys:
         top = added.get(leaf.field.field_id) or read.find_field(leaf.field.field_id)
-        if leaf.field_id not in {field.field_id for field in nested(top)}:
+        if leaf.field_id not in {field.field_id for field in with_nested_fields(top)}:
             return f"key column '{_name(leaf)}' is in a struct that is read in part"
         if columns.context.table_schema.get(leaf.field_id) is None and (
             leaf.depth or not columns.isolated
         ):
             # Spark prunes structs by name, and what a dropped field was called isn't known.
             return f"key column '{_name(leaf)}' was dropped, so that only its field id finds it"
-        for field in nested(top):
+        for field in with_nested_fields(top):
             reason = _reason(columns, field, top=field is top)
             if reason:
                 return f"{reason} (key '{_name(leaf)}')"
@@ -131,18 +131,18 @@ def _column_reason(columns: RequestedColumns) -> str | None:
     if any(field.name.lower() == ROW_INDEX for field in context.table_schema.fields):
         return f"a name under which Spark gives places of rows (column '{ROW_INDEX}')"
     for field in read.fields:
-        for inner in nested(field):
+        for inner in with_nested_fields(field):
             reason = _reason(columns, inner, top=inner is field)
             if reason:
                 return f"{reason} ('{read.find_column_name(inner.field_id)}')"
     return None
 
 
-def nested(field: t.NestedField) -> Iterator[t.NestedField]:
+def with_nested_fields(field: t.NestedField) -> Iterator[t.NestedField]:
     """Yield a field and all those inside of it."""
     yield field
     for child in t.child_fields(field.field_type):
-        yield from nested(child)
+        yield from with_nested_fields(child)
 
 
 def _reason(columns: RequestedColumns, field: t.NestedField, *, top: bool) -> str | None:

@@ -40,9 +40,9 @@ from iceberg_spark.row_level.target_files import (
     target_files,
 )
 from iceberg_spark.scan.planned_files import data_file
-from iceberg_spark.spark.adapt.many_columns import by_position, named, plain
+from iceberg_spark.spark.adapt.many_columns import by_position, plain, select_as
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
-from iceberg_spark.spark.adapt.task_results import unpickled
+from iceberg_spark.spark.adapt.task_results import unpickle_value
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
@@ -79,7 +79,7 @@ from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import ROW_ID
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField
-from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, align_batches
 from iceberg_spark.write.cdc_messages import UNAVAILABLE
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import lineage_names
@@ -157,7 +157,7 @@ def _measured(changes: DataFrame, plan: CdcPlan, rows: CdcRows) -> tuple[int, Un
     ]
     both = pa.RecordBatch.from_arrays(pairs, names=list(plan.key_names))
     optional = Schema(*(NestedField(f.field_id, f.name, f.field_type) for f in plan.keys))
-    (fitting,) = aligned(optional, [both], AlignOptions())
+    (fitting,) = align_batches(optional, [both], AlignOptions())
     table = pa.Table.from_batches([fitting], to_arrow(optional))
     has_null_keys = any(key_values.null_count for key_values in table.columns)
     key_range = None if has_null_keys else ranges_of(plan.schema, table)
@@ -281,7 +281,7 @@ def _total_counts(decided: DataFrame) -> TaskCounts:
     total = TaskCounts()
     rows = decided.where(sf.col(plain(SIDE)) == COUNTS).select(plain(PICKLED)).collect()
     for row in rows:
-        result = unpickled(bytes(row[0]))
+        result = unpickle_value(bytes(row[0]))
         if isinstance(result, InvalidInputError):
             raise result
         total = TaskCounts(
@@ -353,7 +353,7 @@ def _new_rows(context: WriteContext, decided: DataFrame) -> DataFrame:
     names += lineage_names(context)[:1]
     first = PICKLED + 1
     own = [plain(first + index) for index in range(len(names))]
-    return named(decided.where(sf.col(plain(SIDE)) == NEW), own, names)
+    return select_as(decided.where(sf.col(plain(SIDE)) == NEW), own, names)
 
 
 def _notes(
@@ -377,7 +377,7 @@ def _notes(
         texts += [
             plain(after + index) for index in range(len(ledger.schema.fields) - len(plan.keys))
         ]
-        rows = named(decided.where(sf.col(plain(SIDE)) == NOTE), texts, task.noted)
+        rows = select_as(decided.where(sf.col(plain(SIDE)) == NOTE), texts, task.noted)
         rows = rows.repartition(max(1, ceil(task_counts.notes / CDC.merged_rows)))
         rows = rows.sortWithinPartitions(*(column(name) for name in plan.key_names))
         files = write_frame(rows, ledger.write_context(context), AlignOptions())

@@ -25,7 +25,7 @@ from iceberg_spark.spark.session.error_conditions import (
     with_condition,
 )
 from iceberg_spark.spark.session.expressions import expression
-from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.nearest import did_you_mean, name_list
 from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
@@ -176,7 +176,7 @@ def _field_named(
         raise InvalidSchemaError(f"{what}: column '{name}' is ambiguous, the case differs only")
     names = [field.name for field in fields]
     raise NoSuchColumnError(
-        f"{what}: no column '{name}' in the table; there are: {listed(names)}"
+        f"{what}: no column '{name}' in the table; there are: {name_list(names)}"
         f"{did_you_mean(part, names)}"
     )
 

@@ -18,7 +18,7 @@ from iceberg_spark.row_level.cdc_decision import Decision, KeyState
 from iceberg_spark.row_level.cdc_events import after_truncation, read_events
 from iceberg_spark.row_level.cdc_notes import Notes
 from iceberg_spark.spark.adapt.batches import spark_batches
-from iceberg_spark.spark.adapt.task_results import pickled
+from iceberg_spark.spark.adapt.task_results import pickle_value
 from iceberg_spark.spark.adapt.types import nullable, to_spark
 from iceberg_spark.spark.row_level.target_rows import FILE, POS
 from iceberg_spark.spark.session.compat import expected_arrow_schema
@@ -33,7 +33,7 @@ from iceberg_spark.spec.types import (
     NestedField,
     StringType,
 )
-from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, align_batches
 
 CHANGE, STORED, NOTED = 0, 1, 2
 """The kind of an input row."""
@@ -97,7 +97,7 @@ class CdcTask:
         try:
             parts = list(self._decided(batches))
         except InvalidInputError as error:
-            parts = [self._rows(COUNTS, 1, {PICKLED: pa.array([pickled(error)], pa.binary())})]
+            parts = [self._rows(COUNTS, 1, {PICKLED: pa.array([pickle_value(error)], pa.binary())})]
         expected = expected_arrow_schema(self.kind)
         for part in parts:
             yield from spark_batches(iter(part.to_batches()), self.output_schema, expected)
@@ -148,7 +148,7 @@ class CdcTask:
             decision.updated,
             decision.deleted,
         )
-        yield self._rows(COUNTS, 1, {PICKLED: pa.array([pickled(counts)], pa.binary())})
+        yield self._rows(COUNTS, 1, {PICKLED: pa.array([pickle_value(counts)], pa.binary())})
         if deleted.num_rows:
             own = {PATH: deleted.column(FILE), POSITION: deleted.column(POS)}
             yield self._rows(GONE, deleted.num_rows, own)
@@ -187,5 +187,5 @@ def _without(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
 
 
 def _table(schema: Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    batches_of_table = list(aligned(schema, batches, AlignOptions()))
+    batches_of_table = list(align_batches(schema, batches, AlignOptions()))
     return pa.Table.from_batches(batches_of_table, to_arrow(schema)).combine_chunks()

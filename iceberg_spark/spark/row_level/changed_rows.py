@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.adapt.many_columns import picked
+from iceberg_spark.spark.adapt.many_columns import pick_columns
 from iceberg_spark.spark.writing.distribution import arrangement, is_sortable
 from iceberg_spark.spark.writing.write_by_spark import table_column
 from iceberg_spark.spark.writing.write_files import write_frame
@@ -95,7 +95,7 @@ def _columns(context: WriteContext, frame: DataFrame) -> DataFrame:
     missing = [name for name in LINEAGE_NAMES if name in names and name not in frame_columns]
     if missing:
         frame = frame.withColumns({name: sf.lit(None).cast("bigint") for name in missing})
-    return picked(frame, names)
+    return pick_columns(frame, names)
 
 
 def _written(

@@ -16,7 +16,7 @@ from iceberg_spark.row_level.row_level_change import (
     PlannedChange,
     RowChange,
     RowVerb,
-    dropped,
+    drop_files,
 )
 from iceberg_spark.row_level.target_files import Target, all_rows, only_files, target_files
 from iceberg_spark.scan.planned_files import data_file
@@ -28,7 +28,7 @@ from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.target_rows import (
     ROW_POSITION,
     empty_frame,
-    named,
+    name_target,
     require_types,
     rows_by_file,
     rows_frame,
@@ -59,7 +59,7 @@ def delete_on_spark(
     shown = typed_columns(context.schema, [condition])
     if not verb.mode.merge_on_read and len(shown.fields) < len(context.schema.fields):
         require_types(context.schema, "a copy-on-write delete")
-    empty = named(empty_frame(shown, spark), verb.names.target)
+    empty = name_target(empty_frame(shown, spark), verb.names.target)
     check_condition(empty, condition, "delete_filter")
     row_filter, exact = usable_filter(verb, condition, verb.names.target)
     if target is None:
@@ -72,7 +72,7 @@ def delete_on_spark(
             pruned_by=variants_in(verb, condition, verb.names.target),
             tasks=SparkPlanningTasks(spark),
         )
-    whole_files = dropped(target, verb.io)
+    whole_files = drop_files(target, verb.io)
     if not len(target.plan):
         return PlannedChange(whole_files, row_filter)
     with spark_errors(f"delete_filter '{condition}'"):
@@ -110,7 +110,7 @@ def rewritten_on_spark(
 ) -> RowChange:
     """Return the change that removes matching rows by rewriting files, in both modes."""
     change = _rewritten(verb, context, target, condition, spark)
-    return _both(dropped(target, verb.io), change)
+    return _both(drop_files(target, verb.io), change)
 
 
 def _rewritten(
@@ -139,7 +139,7 @@ def _write_remaining(
     plan = all_rows(only_files(target.plan, paths))
     carried = lineage_names(context)
     all_rows_of_files = rows_frame(verb.metadata, plan, spark, metadata_columns=carried)
-    rows = named(all_rows_of_files, verb.names.target)
+    rows = name_target(all_rows_of_files, verb.names.target)
     stays = rows.where(~sf.coalesce(expression(condition), sf.lit(False)))
     return write_rewritten(verb, context, plan, [stays])
 
@@ -156,4 +156,6 @@ def matching(
     rows = rows_frame(
         verb.metadata, target.plan, spark, columns=columns, metadata_columns=metadata_columns
     )
-    return named(rows, verb.names.target).where(expression(condition)).select(*metadata_columns)
+    return (
+        name_target(rows, verb.names.target).where(expression(condition)).select(*metadata_columns)
+    )

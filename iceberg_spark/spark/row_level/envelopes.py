@@ -15,7 +15,7 @@ from iceberg_spark.spark.adapt.map_arrow import map_plain_names
 from iceberg_spark.spark.adapt.types import nullable, to_spark
 from iceberg_spark.spark.session.compat import expected_arrow_schema
 from iceberg_spark.spark.session.in_worker import in_worker
-from iceberg_spark.write.cdc_envelopes import Unwrapping, needed, new_fields, unwrap_all
+from iceberg_spark.write.cdc_envelopes import Unwrapping, needed_columns, new_fields, unwrap_all
 from iceberg_spark.write.limits import MESSAGES
 
 
@@ -57,14 +57,14 @@ def new_fields_of(frame: DataFrame, how: Unwrapping) -> list[str]:
             "The rows are a stream, whose columns are set when it starts: call this function with "
             "merge_schema=True inside of foreachBatch"
         )
-    rows = frame.select(*needed(frame.columns))
+    rows = frame.select(*needed_columns(frame.columns))
     fields = map_plain_names(rows, NewFieldsTask(how), "field string").toArrow()
     return cast("list[str]", fields.column(0).to_pylist())
 
 
 def unwrapped_frame(frame: DataFrame, how: Unwrapping) -> DataFrame:
     """Return the changes in a frame of messages; nothing runs yet."""
-    rows = frame.select(*needed(frame.columns))
+    rows = frame.select(*needed_columns(frame.columns))
     return map_plain_names(rows, UnwrapTask(how), nullable(to_spark(how.columns)))
 
 
@@ -72,5 +72,5 @@ def message_sample(frame: DataFrame) -> pa.Table:
     """Return some messages. Raises InvalidInputError for a stream."""
     if frame.isStreaming:
         raise InvalidInputError("The rows are a stream: say which columns they hold by schema=")
-    sample: pa.Table = frame.select(*needed(frame.columns)).limit(MESSAGES.sample).toArrow()
+    sample: pa.Table = frame.select(*needed_columns(frame.columns)).limit(MESSAGES.sample).toArrow()
     return sample

@@ -14,10 +14,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from iceberg_spark.errors import ExtraFieldsError, MissingFieldsError
-from iceberg_spark.spark.adapt.many_columns import by_position, plain, renamed
+from iceberg_spark.spark.adapt.many_columns import by_position, plain, rename_columns
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.error_conditions import STRUCT_MISSING_FIELDS, with_condition
-from iceberg_spark.spec.nearest import listed
+from iceberg_spark.spec.nearest import name_list
 
 _Spelt: TypeAlias = Callable[[str], str]
 
@@ -42,7 +42,7 @@ def with_inner_names(rows: DataFrame, table_fields: Sequence[StructField]) -> Da
         sf.col(plain(index)) if kind == row_field.dataType else sf.col(plain(index)).cast(kind)
         for index, (kind, row_field) in enumerate(zip(kinds, row_fields, strict=True))
     ]
-    return renamed(by_position(rows).select(*columns), rows.columns)
+    return rename_columns(by_position(rows).select(*columns), rows.columns)
 
 
 def check_inner_names(rows: DataFrame, table_fields: Sequence[StructField]) -> None:
@@ -55,13 +55,13 @@ def check_inner_names(rows: DataFrame, table_fields: Sequence[StructField]) -> N
         missing = [f"'{path}.{name}'" for name in _lacking(row_type, kind, spelt)]
         if missing:
             raise MissingFieldsError(
-                f"The rows lack the fields {listed(missing)}: they have {_names(row_type)} in "
+                f"The rows lack the fields {name_list(missing)}: they have {_names(row_type)} in "
                 f"'{path}'; give all of its fields, NULL where there is no value"
             )
         extra = [f"'{path}.{name}'" for name in _lacking(kind, row_type, spelt)]
         if extra:
             raise ExtraFieldsError(
-                f"The table has no fields {listed(extra)}: it has {_names(kind)} in '{path}'"
+                f"The table has no fields {name_list(extra)}: it has {_names(kind)} in '{path}'"
             )
 
 
@@ -124,7 +124,7 @@ def has_struct(kind: DataType) -> bool:
 
 
 def _names(struct: StructType) -> str:
-    return f"({listed(struct.names)})"
+    return f"({name_list(struct.names)})"
 
 
 def _named(row_type: DataType, table_type: DataType, path: str) -> DataType:

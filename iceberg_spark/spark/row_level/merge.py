@@ -49,10 +49,10 @@ from iceberg_spark.spark.row_level.target_rows import (
     check_names,
     column,
     empty_frame,
-    named,
+    filter_after_join,
+    name_target,
     require_types,
     rows_frame,
-    settled,
 )
 from iceberg_spark.spark.session.error_conditions import JOIN_NOT_BOOLEAN
 from iceberg_spark.spark.session.expressions import expression
@@ -99,7 +99,7 @@ class MergeExecution:
         rows = rows_frame(
             self.verb.metadata, plan, self.spark, columns=columns, metadata_columns=places
         )
-        return named(rows, self.clauses.names.target)
+        return name_target(rows, self.clauses.names.target)
 
     def keys(self) -> DataFrame:
         """Return the columns of the source that ON uses, and the row numbers, under its name."""
@@ -108,7 +108,7 @@ class MergeExecution:
         keys = self.source.rows.select(*key_columns, self.source_row())
         if self.source.count * _KEY_BYTES * (1 + len(names)) // 2 <= _BROADCAST_BYTES:
             keys = sf.broadcast(keys)
-        return named(keys, self.clauses.names.source)
+        return name_target(keys, self.clauses.names.source)
 
     def met(self, places: Sequence[str], *, values: bool) -> DataFrame:
         """Return the target rows that match a source row, with the clause that they meet.
@@ -125,7 +125,7 @@ class MergeExecution:
     def unmatched_targets(self, places: Sequence[str], *, values: bool) -> DataFrame:
         """Return the target rows without a source row that meet a by-source clause."""
         rows = self.target(self.plan, self._used(Kind.BY_SOURCE, values=values), places)
-        alone = settled(rows.join(self.keys(), expression(self.on), "left_anti"))
+        alone = filter_after_join(rows.join(self.keys(), expression(self.on), "left_anti"))
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.BY_SOURCE))
         return met.where(sf.col(CLAUSE) > 0)
 
@@ -143,7 +143,7 @@ class MergeExecution:
             return []
         numbers = matched.select(sf.col(SOURCE_ROW).alias(MATCHED_ROW))
         same = self.source_row() == sf.col(MATCHED_ROW)
-        alone = settled(self.source.rows.join(numbers, same, "left_anti"))
+        alone = filter_after_join(self.source.rows.join(numbers, same, "left_anti"))
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.NOT_MATCHED))
         return [merge_output(self.clauses, met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])]
 
@@ -188,8 +188,8 @@ def prepare_merge(
         rewrite=stamped,
         names=names,
     )
-    target = named(empty_frame(context.schema, spark), names.target)
-    alone = named(frame, names.source)
+    target = name_target(empty_frame(context.schema, spark), names.target)
+    alone = name_target(frame, names.source)
     pairs = target.crossJoin(alone)
     sides = {Kind.MATCHED: pairs, Kind.NOT_MATCHED: alone, Kind.BY_SOURCE: target}
     with reporting(OF_MERGE):

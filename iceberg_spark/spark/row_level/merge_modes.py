@@ -38,8 +38,8 @@ from iceberg_spark.spark.row_level.target_rows import (
     POS,
     ROW_POSITION,
     SOURCE_ROW,
-    named,
-    settled,
+    filter_after_join,
+    name_target,
 )
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.data_file import DataFile
@@ -221,7 +221,9 @@ def _changed_rows(work: MergeExecution, target: DataFrame) -> DataFrame:
     if not clauses.of(Kind.MATCHED):
         # Rows that match stay, once each, however many source rows they match.
         matching = target.join(work.keys(), on, "left_semi").withColumn(CLAUSE, sf.lit(0))
-        alone = settled(target.join(work.keys(), on, "left_anti")).withColumn(CLAUSE, by_source)
+        alone = filter_after_join(target.join(work.keys(), on, "left_anti")).withColumn(
+            CLAUSE, by_source
+        )
         rows = [_applied(work, part, Kind.BY_SOURCE) for part in (matching, alone)]
         return _clear_sequence_numbers(work, rows[0].unionByName(rows[1]))
     joined = target.join(work.source.rows, on, "left")
@@ -230,7 +232,7 @@ def _changed_rows(work: MergeExecution, target: DataFrame) -> DataFrame:
     if clauses.of(Kind.BY_SOURCE):
         # Spark resolves these clauses against the target alone. The rows so far have only its
         # columns: a bare `v` would be ambiguous in the join if the source has a `v` too.
-        changed = named(changed, clauses.names.target)
+        changed = name_target(changed, clauses.names.target)
         number = sf.when(sf.col(CLAUSE) == _ALONE, by_source).otherwise(sf.col(CLAUSE))
         changed = _applied(work, changed.withColumn(CLAUSE, number), Kind.BY_SOURCE)
     return _clear_sequence_numbers(work, changed)

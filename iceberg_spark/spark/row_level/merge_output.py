@@ -14,12 +14,12 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.row_level.merge_clause import Does, Kind
-from iceberg_spark.spark.adapt.many_columns import by_position, named, plain
+from iceberg_spark.spark.adapt.many_columns import by_position, plain, select_as
 from iceberg_spark.spark.adapt.types import write_default_text
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names
 from iceberg_spark.spark.row_level.merge_clauses import Clause, Clauses
 from iceberg_spark.spark.row_level.target_rows import CLAUSE, row_type
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 
 
 def merge_output(
@@ -59,7 +59,7 @@ def merge_output(
     for field in every.fields:
         places = [typed.index(number, field.name) for number in numbers]
         texts.append(_chosen(numbers, places, plain(len(passed_columns))))
-    return named(by_position(typed.rows), texts, [*carried, *every.names])
+    return select_as(by_position(typed.rows), texts, [*carried, *every.names])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class _ClauseInput:
                 texts.append(text)
                 names.append(name)
                 row_fields.append(fields[-1])
-        rows = named(by_position(self.rows), texts, names)
+        rows = select_as(by_position(self.rows), texts, names)
         check_inner_names(rows, row_fields)
         return _Typed(rows.to(StructType(fields)), places)
 
@@ -160,7 +160,7 @@ def _clause_input(
     ]
     takes_all = any(clause.values is None for clause in makers)
     own, source_star = (
-        f"{quoted(str(name))}.*" for name in (clauses.names.target, clauses.names.source)
+        f"{quote(str(name))}.*" for name in (clauses.names.target, clauses.names.source)
     )
     stars = [*([own] if keeps else []), *([source_star] if takes_all else [])]
     rows = met.select(*carried, *values, *stars)

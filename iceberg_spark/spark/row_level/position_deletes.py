@@ -290,7 +290,7 @@ def _files(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
                 yield path, _by_position(held)
                 held = []
             path = name.as_py()
-            held.append(unpacked(rows.as_buffer()))
+            held.append(unpack_rows(rows.as_buffer()))
     if path is not None:
         yield path, _by_position(held)
 
@@ -370,7 +370,7 @@ def _bytes(rows: pa.Table) -> bytes:
     return stream_bytes
 
 
-def unpacked(data: pa.Buffer) -> pa.Table:
+def unpack_rows(data: pa.Buffer) -> pa.Table:
     """Return packed rows."""
     return pa.ipc.open_stream(data).read_all()
 

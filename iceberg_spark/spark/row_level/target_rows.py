@@ -16,7 +16,7 @@ from iceberg_spark.scan.projection import with_metadata_columns
 from iceberg_spark.spark.adapt.types import has_spark_type, nullable, to_spark
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.schema import Schema
 
 FILE, POS = "_file", "_pos"
@@ -40,7 +40,7 @@ def rows_frame(
     return plan_frame(replace(plan, context=replace(plan.context, read_schema=read)), spark)
 
 
-def named(frame: DataFrame, name: str | None) -> DataFrame:
+def name_target(frame: DataFrame, name: str | None) -> DataFrame:
     """Return a DataFrame under the name that conditions use for it, if they use one."""
     return frame if name is None else frame.alias(name)
 
@@ -55,7 +55,7 @@ def projected_here(rows: DataFrame, texts: Sequence[str]) -> DataFrame:
     return rows if is_of_one_row(texts) else rows.sample(fraction=1.0)
 
 
-def settled(rows: DataFrame) -> DataFrame:
+def filter_after_join(rows: DataFrame) -> DataFrame:
     """Return the result of a join such that later filters apply after the join.
 
     Spark pushes a filter below an anti-join, to rows that the join removes: `10 / v > 0` of a
@@ -72,7 +72,7 @@ def row_type(schema: Schema) -> StructType:
 
 def column(name: str, alias: str | None = None) -> Column:
     """Return a top-level column of any name."""
-    return sf.col(quoted(name) if alias is None else f"{quoted(alias)}.{quoted(name)}")
+    return sf.col(quote(name) if alias is None else f"{quote(alias)}.{quote(name)}")
 
 
 def empty_frame(schema: Schema, spark: SparkSession) -> DataFrame:

@@ -19,7 +19,7 @@ from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange,
 from iceberg_spark.row_level.target_files import Target, all_rows, only_files, target_files
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planned_files import data_file
-from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
+from iceberg_spark.spark.adapt.many_columns import by_position, plain, rename_columns, select_as
 from iceberg_spark.spark.reading.planning_tasks import SparkPlanningTasks
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
@@ -47,7 +47,7 @@ from iceberg_spark.spark.row_level.target_rows import (
     rows_frame,
 )
 from iceberg_spark.spark.row_level.target_rows import (
-    named as called,
+    name_target as called,
 )
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
@@ -215,7 +215,7 @@ class _Update:
         new = {name: f"{name} of clause 1" for name in assigned}  # as in a MERGE, for errors
         of_table = [plain(index) for index in range(len(names))]
         hit = rows.select("*", *values)
-        labelled = renamed(hit, [*of_table, "matches", *new.values()])
+        labelled = rename_columns(hit, [*of_table, "matches", *new.values()])
         kinds = {field.name: field.dataType for field in row_type(schema).fields}
         typed = labelled.to(
             StructType(
@@ -236,4 +236,4 @@ class _Update:
             else old
             for name, old in zip(names, of_table, strict=True)
         ]
-        return named(by_position(typed), texts, names)
+        return select_as(by_position(typed), texts, names)

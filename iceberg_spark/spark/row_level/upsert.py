@@ -61,7 +61,7 @@ def plan_upsert(frame: DataFrame, context: UpsertContext) -> PlannedUpsert:
     if context.order_by:
         return PlannedUpsert(rows.repartition(*keys), names, context)
     ordered = replace(context, order_by=(SEQUENCE,))
-    return PlannedUpsert(numbered(rows).repartition(*keys), (*names, SEQUENCE), ordered)
+    return PlannedUpsert(number_rows(rows).repartition(*keys), (*names, SEQUENCE), ordered)
 
 
 def run_upsert(planned: PlannedUpsert) -> UpsertedFiles | InvalidInputError:
@@ -103,7 +103,7 @@ _SHUFFLED_RDD = re.compile(
 _RDD_SCAN = "Scan ExistingRDD"
 
 
-def numbered(frame: DataFrame) -> DataFrame:
+def number_rows(frame: DataFrame) -> DataFrame:
     """Return a DataFrame with its rows numbered in their input order, before any shuffle.
 
     Raises InvalidInputError if its rows were shuffled, and over Connect if the plan does not show

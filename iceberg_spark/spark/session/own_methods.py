@@ -56,7 +56,7 @@ _redirected: dict[FunctionType, tuple[CodeType, type, str]] = {}
 """The code of redirected functions, the class, and the private name of the replacement."""
 
 
-def copied(function: FunctionType) -> FunctionType:
+def copy_function(function: FunctionType) -> FunctionType:
     """Return a copy of a function, which stays unchanged when the function is redirected."""
     copy = FunctionType(
         function.__code__,

@@ -14,7 +14,7 @@ from iceberg_spark.spark.session.classic_session import session_key
 from iceberg_spark.spark.session.own_methods import original_methods
 from iceberg_spark.spark.session.session_cache import cached
 from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 
 Name: TypeAlias = tuple[str, ...]
 _SPARKS = frozenset({"spark_catalog", "global_temp", "session", "system"})
@@ -96,7 +96,7 @@ def is_iceberg_namespace(session: SparkSession, name: Name) -> bool:
 
 def _database_exists(session: SparkSession, name: str) -> bool:
     with original_methods():
-        return session.catalog.databaseExists(quoted(name))
+        return session.catalog.databaseExists(quote(name))
 
 
 def begins_with_catalog(session: SparkSession, name: Name) -> bool:
@@ -108,6 +108,6 @@ def begins_with_catalog(session: SparkSession, name: Name) -> bool:
 def _is_temporary_view(session: SparkSession, name: str) -> bool:
     try:
         with original_methods():
-            return bool(session.catalog.getTable(quoted(name)).isTemporary)
+            return bool(session.catalog.getTable(quote(name)).isTemporary)
     except AnalysisException:
         return False

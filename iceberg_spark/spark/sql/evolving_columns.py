@@ -9,7 +9,7 @@ from typing import TypeAlias
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 
@@ -72,7 +72,7 @@ def star_values(
     theirs = {spelt(field.name) for field in source.fields}
     if all(spelt(field.name) in theirs for field in table.fields):
         return None
-    return {field.name: f"{quoted(alias)}.{quoted(field.name)}" for field in source.fields}
+    return {field.name: f"{quote(alias)}.{quote(field.name)}" for field in source.fields}
 
 
 def _name(text: str, dialect: Dialect) -> Name:

@@ -24,7 +24,7 @@ from iceberg_spark.expr.grammar import grammar, tokenize
 from iceberg_spark.spark.sql.pushdown import QueryTree, is_semi, select_of
 from iceberg_spark.spark.sql.qualifiers import Edit
 from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.reserved import LINEAGE_NAMES, METADATA_COLUMN_NAMES
 
 Node: TypeAlias = Any  # the name of sqlglot's root class differs between versions
@@ -48,7 +48,7 @@ class Hidden:
     @property
     def texts(self) -> tuple[str, ...]:
         """The columns as the EXCEPT of a star names them."""
-        name = quoted(self.name or self.reference.alias or self.reference.parts[-1])
+        name = quote(self.name or self.reference.alias or self.reference.parts[-1])
         return tuple(f"{name}.{column}" for column in self.columns)
 
 

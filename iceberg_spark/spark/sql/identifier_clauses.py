@@ -16,7 +16,7 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.query import Args
 from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spark.sql.statements.cursor import Cursor, script_tokens, tokens_of
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 
 _WORD = "IDENTIFIER"
 _QUOTED = (TokenType.IDENTIFIER, TokenType.STRING, TokenType.RAW_STRING)
@@ -107,7 +107,7 @@ def _name(spark: SparkSession, clause: _Clause, args: Args, dialect: Dialect) ->
     parts = Cursor(text, tokens_of(text, dialect), dialect)
     name = parts.name()
     parts.done()
-    return ".".join(map(quoted, name))
+    return ".".join(map(quote, name))
 
 
 def is_marker(token: Token) -> bool:

@@ -18,7 +18,7 @@ from iceberg_spark.spark.sql.current_namespace import (
 from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Columns, Relation
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.reserved import METADATA_COLUMN_NAMES
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import StructType
@@ -76,7 +76,7 @@ def named_relation(spark: SparkSession, reference: TableReference, fold: Fold) -
     @cache
     def columns() -> Columns | None:
         try:
-            return _columns(spark.table(".".join(map(quoted, reference.parts))).schema, fold)
+            return _columns(spark.table(".".join(map(quote, reference.parts))).schema, fold)
         except PySparkException:  # the query itself raises the error
             return None
 

@@ -23,7 +23,7 @@ from iceberg_spark.spark.sql.portable_types import (
     check_carried,
     check_comparable,
     common_type,
-    described,
+    describe_node,
     is_integer,
 )
 from iceberg_spark.spark.sql.references import Node
@@ -129,10 +129,10 @@ def portable_query(tree: Node, columns_of: ColumnsOf) -> PortableQuery:
 def _check_node(node: Node) -> None:
     allowed = _ARGUMENTS.get(type(node))
     if allowed is None:
-        raise UnsupportedError(f"it uses {described(node)}")
+        raise UnsupportedError(f"it uses {describe_node(node)}")
     for name, value in node.args.items():
         if value and name not in allowed:
-            raise UnsupportedError(f"it uses {described(node)} with {name.strip('_')}")
+            raise UnsupportedError(f"it uses {describe_node(node)} with {name.strip('_')}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class _Queries:
         if isinstance(node, exp.Union):
             return self._union(node, tables)
         if not isinstance(node, exp.Select):
-            raise UnsupportedError(f"it uses {described(node)}")
+            raise UnsupportedError(f"it uses {describe_node(node)}")
         return self._select(node, tables)
 
     def _with_ctes(self, node: Node, tables: _Tables) -> _Tables:
@@ -213,7 +213,7 @@ class _Queries:
                 raise UnsupportedError("a subquery has no alias")
             return Relation(node.alias.lower(), self.outputs(node, tables))
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            raise UnsupportedError(f"it uses {described(node)} as a table")
+            raise UnsupportedError(f"it uses {describe_node(node)} as a table")
         parts = tuple(part.name for part in node.parts)
         outputs = tables.get(parts[0].lower()) if len(parts) == 1 else None
         if outputs is None:

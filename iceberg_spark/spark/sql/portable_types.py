@@ -235,7 +235,7 @@ class ExpressionTypes:
                 self._check_strings(node.this, node.expression)
                 return BooleanType()
             case _:
-                raise UnsupportedError(f"it uses {described(node)} here")
+                raise UnsupportedError(f"it uses {describe_node(node)} here")
 
     def _number(self, node: Node, *operands: Node) -> Type:
         kinds = [self.of(_operand(operand)) for operand in operands]
@@ -346,7 +346,7 @@ def _date(node: Node) -> Type:
     return DateType()
 
 
-def described(node: Node) -> str:
+def describe_node(node: Node) -> str:
     """Return what an expression is called in an error."""
     if type(node) in _REASONS:
         return _REASONS[type(node)]

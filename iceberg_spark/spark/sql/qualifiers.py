@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 
 Name: TypeAlias = tuple[str, ...]
 
@@ -34,7 +34,7 @@ class Path:
 
     def behind(self, size: int, name: str) -> Edit:
         """Return an edit that replaces the first `size` names by one name."""
-        return Edit(self.starts[0], self.ends[size - 1], quoted(name))
+        return Edit(self.starts[0], self.ends[size - 1], quote(name))
 
 
 def paths(text: str, dialect: Dialect) -> Iterator[Path]:
@@ -72,7 +72,7 @@ class Edit:
     text: str = ""
 
 
-def edited(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
+def apply_edits(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
     """Return a part of a text with the edits inside it applied. The edits are in order."""
     pieces = []
     for edit in edits:

@@ -38,7 +38,7 @@ from iceberg_spark.spark.sql.qualified_columns import (
     QualifiedColumns,
     QualifierResolver,
 )
-from iceberg_spark.spark.sql.qualifiers import Edit, edited
+from iceberg_spark.spark.sql.qualifiers import Edit, apply_edits
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.statement_context import StatementContext
@@ -51,7 +51,7 @@ from iceberg_spark.spark.sql.table_planner import (
 from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spark.sql.view_columns import ViewNames, as_view, check_no_code
 from iceberg_spark.spark.sql.view_dialects import text_from_trino
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.view import SPARK_DIALECT, TRINO_DIALECT, ViewMetadata
 
@@ -86,7 +86,7 @@ class SparksTable:
     @property
     def text(self) -> str:
         """The name in SQL syntax."""
-        return ".".join(quoted(part) for part in self.reference.parts)
+        return ".".join(quote(part) for part in self.reference.parts)
 
 
 Args: TypeAlias = Mapping[str, Any] | Sequence[Any] | None
@@ -110,13 +110,13 @@ class Query:
 
     def between(self, start: int, end: int) -> str:
         """Return a part of the text, in which columns are qualified with short names only."""
-        return edited(self.text, start, end, self.edits)
+        return apply_edits(self.text, start, end, self.edits)
 
     def alias(self, reference: TableReference) -> str:
         """Return an AS clause with the name of a table, empty if the table has an alias."""
         if reference.alias is not None:
             return ""
-        return f" AS {quoted(self.names.get(reference.start, reference.parts[-1]))}"
+        return f" AS {quote(self.names.get(reference.start, reference.parts[-1]))}"
 
     @property
     def tables(self) -> tuple[QueriedTable, ...]:

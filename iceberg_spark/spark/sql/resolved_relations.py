@@ -21,9 +21,9 @@ from iceberg_spark.read.changes_table import ChangesTable
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.projection import with_metadata_columns
-from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
+from iceberg_spark.scan.request import ScanRequest, narrow_scan, scan_context
 from iceberg_spark.scan.scan_report import report_scan
-from iceberg_spark.spark.adapt.many_columns import by_position, plain, selected
+from iceberg_spark.spark.adapt.many_columns import by_position, plain, select_texts
 from iceberg_spark.spark.adapt.types import has_spark_type, nullable, to_spark
 from iceberg_spark.spark.catalyst.classic_queries import TypedRows, frame_of
 from iceberg_spark.spark.catalyst.spark_catalog import RowsRequest
@@ -233,10 +233,10 @@ def _with_columns(
     hidden = tuple(name for name in names if name not in columns)
     first = tuple(name for name in columns if has_spark_type(columns[name]))[:1]
     pruned = replace(request, selected_fields=own or first or None, metadata_columns=hidden)
-    return narrowed(context, loaded.metadata, pruned, loaded.io)
+    return narrow_scan(context, loaded.metadata, pruned, loaded.io)
 
 
 def _in_order(frame: DataFrame, column_names: Sequence[str], names: Sequence[str]) -> DataFrame:
     """Return columns of a DataFrame by position; `column_names` are the names at its positions."""
     places = [plain(column_names.index(name)) for name in names]
-    return selected(by_position(frame), places) if places else frame
+    return select_texts(by_position(frame), places) if places else frame

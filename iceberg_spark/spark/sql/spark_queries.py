@@ -51,7 +51,7 @@ from iceberg_spark.spark.sql.resolved_relations import (
 from iceberg_spark.spark.sql.statement_context import StatementContext
 from iceberg_spark.spark.sql.statements.cursor import script_tokens
 from iceberg_spark.spark.sql.statements.read import EXPLAIN_MODES, QUERY_WORDS
-from iceberg_spark.spark.sql.table_planner import selected
+from iceberg_spark.spark.sql.table_planner import selected_snapshot
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.view import ViewMetadata
 
@@ -234,7 +234,7 @@ class SessionCatalog:
     def _table(
         self, loaded: LoadedTable, selector: str | None, moment: dict[str, Any]
     ) -> ResolvedRelation:
-        choice = selected(selector)
+        choice = selected_snapshot(selector)
         if choice and moment:
             raise InvalidInputError(
                 f"{loaded.identifier}.{selector} is one version of the table: leave AS OF out"

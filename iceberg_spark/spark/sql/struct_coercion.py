@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from iceberg_spark.spark.adapt.types import to_spark, type_text
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 
@@ -53,7 +53,7 @@ class StructCoercion:
             return None
         return {
             field.name: self._value(
-                mine, field, quoted(self.source_alias), None if target is None else quoted(target)
+                mine, field, quote(self.source_alias), None if target is None else quote(target)
             )
             for mine, field in matches
         }
@@ -78,10 +78,10 @@ class StructCoercion:
         self, source_field: NestedField, target_field: NestedField, source: str, target: str | None
     ) -> str:
         """Return a column or field of the source, with the fields of the target that it lacks."""
-        mine = f"{source}.{quoted(source_field.name)}"
+        mine = f"{source}.{quote(source_field.name)}"
         if not self._differ(source_field, target_field):
             return mine
-        theirs = None if target is None else f"{target}.{quoted(target_field.name)}"
+        theirs = None if target is None else f"{target}.{quote(target_field.name)}"
         fields = ", ".join(self._fields(source_field, target_field, mine, theirs))
         empty = f"{mine} IS NULL" if theirs is None else f"{mine} IS NULL AND {theirs} IS NULL"
         return f"CASE WHEN {empty} THEN NULL ELSE struct({fields}) END"
@@ -96,11 +96,11 @@ class StructCoercion:
             if mine is not None:
                 value = self._value(mine, field, source, target)
             elif target is not None:
-                value = f"{target}.{quoted(field.name)}"
+                value = f"{target}.{quote(field.name)}"
             else:
                 (kind,) = to_spark(Schema(field)).fields
                 value = f"CAST(NULL AS {type_text(kind.dataType)})"
-            fields.append(f"{value} AS {quoted(field.name)}")
+            fields.append(f"{value} AS {quote(field.name)}")
         return fields
 
 

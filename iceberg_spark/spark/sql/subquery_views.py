@@ -19,7 +19,7 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.named_relation import folding, named_relation
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.qualified_columns import OuterScope, QualifierResolver
-from iceberg_spark.spark.sql.qualifiers import Name, edited
+from iceberg_spark.spark.sql.qualifiers import Name, apply_edits
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
 from iceberg_spark.spark.sql.references_iceberg import references_iceberg
 from iceberg_spark.spark.sql.relations import Relation
@@ -87,7 +87,7 @@ def _replace_tables(
             return text
         edits = resolver.resolve().edits
         statement = f"{_BEFORE}{text}"
-        return edited(statement, len(_BEFORE), len(statement), sorted(edits))
+        return apply_edits(statement, len(_BEFORE), len(statement), sorted(edits))
     try:
         query = plan_query(spark, f"{before}{text}", outer=outer, context=context)
     except UnreadableTextError:

@@ -34,7 +34,7 @@ from iceberg_spark.scan.incremental import (
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import ReadOptions, read_options
-from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
+from iceberg_spark.scan.request import ScanRequest, narrow_scan, scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.spark.adapt.types import has_spark_type
@@ -188,7 +188,7 @@ class TablePlanner:
 
         Raises InvalidInputError if two clauses choose a snapshot.
         """
-        choice, as_of = selected(selector), self._as_of()
+        choice, as_of = selected_snapshot(selector), self._as_of()
         defaults = self.query.read_defaults
         options = parse_query_options(self.reference, selector, self.query.time_zone, defaults)
         if options.given and (choice or as_of):
@@ -262,7 +262,7 @@ class TablePlanner:
             selected_fields=self._columns(context.read_schema),
             metadata_columns=hidden,
         )
-        return narrowed(context, loaded.metadata, pruned, loaded.io), predicates, hidden
+        return narrow_scan(context, loaded.metadata, pruned, loaded.io), predicates, hidden
 
     def _hidden(self, names: list[str], loaded: LoadedTable) -> tuple[str, ...]:
         if self.query.names_are_patterns or self.query.parsed.is_rewritten:
@@ -350,7 +350,7 @@ class TablePlanner:
         return {"as_of_timestamp_ms": int(millis)}
 
 
-def selected(selector: str | None) -> dict[str, Any]:
+def selected_snapshot(selector: str | None) -> dict[str, Any]:
     """Return the snapshot that a selector chooses; nothing for the name of a metadata table."""
     match selector:
         case str() if selector.startswith(_BRANCH):

@@ -45,7 +45,7 @@ def trino_text(
     Raises UnsupportedError with the reason if the text can't be carried over exactly.
     """
     _check_settings(dialect)
-    tree = normalized(parse_query(text, dialect))
+    tree = normalize_tree(parse_query(text, dialect))
     query = portable_query(tree, columns_of)
     outputs = query.outputs
     if len(outputs) != len(columns):
@@ -71,7 +71,7 @@ def text_from_trino(text: str, dialect: Dialect, columns_of: ColumnsOf) -> str:
     for column in tree.find_all(exp.Column):
         if not column.this.args.get("quoted") and column.name.lower() in _TRINO_FUNCTIONS:
             raise UnsupportedError(f"it uses the function {column.name.lower()}")
-    tree = normalized(tree)
+    tree = normalize_tree(tree)
     portable_query(tree, columns_of)
     return _check_round_trip(tree, dialect)
 
@@ -88,7 +88,10 @@ def _check_settings(dialect: Dialect) -> None:
 def _check_round_trip(tree: Node, dialect: Dialect) -> str:
     """Return a query's text for Spark. Raise UnsupportedError if a text has another tree."""
     spark, trino = _sql(tree, _Spark), _sql(tree, TRINO_DIALECT)
-    if normalized(parse_query(spark, dialect)) != tree or normalized(_trino_tree(trino)) != tree:
+    if (
+        normalize_tree(parse_query(spark, dialect)) != tree
+        or normalize_tree(_trino_tree(trino)) != tree
+    ):
         raise UnsupportedError("its text for the other engine would have another syntax tree")
     return spark
 
@@ -157,7 +160,7 @@ def _sql(tree: Node, dialect: str | type[Spark]) -> str:
     return text
 
 
-def normalized(tree: Node) -> Node:
+def normalize_tree(tree: Node) -> Node:
     """Return a tree in which names are quoted, and a cast of a literal to DATE is a DATE literal.
 
     Neither changes a meaning: both engines ignore the case of quoted columns too, and

@@ -1,4 +1,4 @@
-"""A frame's columns as the table's, in Spark expressions: what `write.aligned` does in Arrow."""
+"""The columns of a DataFrame as the table's, by Spark: `write.align_batches` does it in Arrow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
-from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
+from iceberg_spark.spark.adapt.many_columns import by_position, plain, rename_columns, select_as
 from iceberg_spark.spark.adapt.types import to_spark, type_text, write_default_text
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
@@ -41,7 +41,7 @@ def table_frame(frame: DataFrame, schema: Schema, *, case_sensitive: bool) -> Da
             texts[name] = write_default_text(field)
     rows = by_position(frame)
     if list(texts.values()) != rows.columns:
-        rows = named(rows, list(texts.values()), list(texts))
+        rows = select_as(rows, list(texts.values()), list(texts))
     names = [field.name for field in schema.fields]
     return _with_inner_ids(rows.to(s.StructType(fields)), fields, names)
 
@@ -78,10 +78,10 @@ def _with_inner_ids(
         if isinstance(field.dataType, s.StructType)
     }
     if not structs:
-        return renamed(rows, names)
+        return rename_columns(rows, names)
     # Over Connect `withColumns` would forget the metadata of its columns.
     held = [f"ids_{field.name}" if field.name in structs else field.name for field in fields]
-    return named(rows.select("*", *structs.values()), held, names)
+    return select_as(rows.select("*", *structs.values()), held, names)
 
 
 @dataclass(frozen=True, slots=True)

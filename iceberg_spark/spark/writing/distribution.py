@@ -83,7 +83,7 @@ def is_sortable(context: WriteContext) -> bool:
 def arrangement(context: WriteContext, requested: str | None, source_of: SourceOf) -> Arrangement:
     """Return what a write asks for, over the frame's columns."""
     schema = context.schema
-    keys = packed(
+    keys = pack_keys(
         [
             _partition_key(
                 part.transform, schema.find_type(part.source_id), source_of(part.source_id)
@@ -144,7 +144,7 @@ class PartitionKey:
     column: Column
 
 
-def packed(keys: Sequence[PartitionKey]) -> tuple[Column, ...]:
+def pack_keys(keys: Sequence[PartitionKey]) -> tuple[Column, ...]:
     """Return one column that tells and orders the keys' combinations, or the keys' columns.
 
     They stay as they are where there is one, or where their values don't fit 63 bits together.
@@ -341,7 +341,7 @@ class Placement:
     keys: KeysOf | None = None
 
 
-def placed(
+def distribute_rows(
     frame: DataFrame,
     partition: Sequence[Column],
     arrangement: Arrangement,

@@ -23,15 +23,20 @@ from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.spark.adapt.jobs import job_results
 from iceberg_spark.spark.catalyst.classic_frame import estimated_bytes, optimized_plan
 from iceberg_spark.spark.writing.align_columns import table_frame
-from iceberg_spark.spark.writing.distribution import Placement, arrange, arrangement, placed
+from iceberg_spark.spark.writing.distribution import (
+    Placement,
+    arrange,
+    arrangement,
+    distribute_rows,
+)
 from iceberg_spark.spark.writing.write_settings import SIZES, shuffle_of, write_settings
 from iceberg_spark.spec import properties as names
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.spec.properties import prefixed
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.properties import with_prefix
+from iceberg_spark.spec.quoted_name import quote
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, align_batches
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.describe_written import NotInFooterError, describer
 from iceberg_spark.write.locations import data_folder
@@ -100,14 +105,14 @@ def _arranged(
     keyed = table.select("*", *named)
     keys = [sf.col(name) for name in names]
     if placement is not None:
-        return placed(keyed, keys, target, placement, source_of), names
+        return distribute_rows(keyed, keys, target, placement, source_of), names
     return arrange(keyed, target.mode, keys, target.order), names
 
 
 def table_column(schema: Schema, field_id: int) -> Column:
     """Return a table's column, nested or not, of a frame that has the table's columns."""
     first, *below = [schema.find_field(step).name for step in schema.path_ids(field_id)]
-    column = sf.col(quoted(first))
+    column = sf.col(quote(first))
     for name in below:
         column = column.getField(name)
     return column
@@ -209,13 +214,13 @@ def spark_options(properties: Mapping[str, str]) -> dict[str, str]:
     }
     if encoding.codec == "zstd" and encoding.level is not None:
         options["parquet.compression.codec.zstd.level"] = str(encoding.level)
-    for column, text in prefixed(properties, names.PARQUET_DICT_COLUMN_PREFIX).items():
+    for column, text in with_prefix(properties, names.PARQUET_DICT_COLUMN_PREFIX).items():
         options[f"parquet.enable.dictionary#{column}"] = text.strip().lower()
-    for column, text in prefixed(properties, names.PARQUET_BLOOM_FILTER_COLUMN_PREFIX).items():
+    for column, text in with_prefix(properties, names.PARQUET_BLOOM_FILTER_COLUMN_PREFIX).items():
         options[f"parquet.bloom.filter.enabled#{column}"] = text.strip().lower()
         options["parquet.bloom.filter.adaptive.enabled"] = "true"
         options[f"parquet.bloom.filter.candidates.number#{column}"] = _FILTER_SIZES
-    for column, text in prefixed(properties, names.PARQUET_BLOOM_FILTER_FPP_PREFIX).items():
+    for column, text in with_prefix(properties, names.PARQUET_BLOOM_FILTER_FPP_PREFIX).items():
         options[f"parquet.bloom.filter.fpp#{column}"] = text.strip()
     if names.PARQUET_BLOOM_FILTER_MAX_BYTES in properties:
         max_bytes = names.int_property(properties, names.PARQUET_BLOOM_FILTER_MAX_BYTES)
@@ -288,7 +293,7 @@ def _encoded_bytes(rows: pa.Table, context: WriteContext) -> int:
     modes = dict.fromkeys(context.schema.field_ids, NONE)
     layout = parquet_layout(context.schema, WriterProperties(context.properties), modes, {})
     writer = ParquetFileWriter(sink, layout)
-    batches = aligned(context.schema, rows.to_batches(), AlignOptions(case_sensitive=True))
+    batches = align_batches(context.schema, rows.to_batches(), AlignOptions(case_sensitive=True))
     writer.write(pa.Table.from_batches(batches))
     return writer.bytes_written
 

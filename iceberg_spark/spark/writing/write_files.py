@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spark.adapt.many_columns import by_position, renamed
+from iceberg_spark.spark.adapt.many_columns import by_position, rename_columns
 from iceberg_spark.spark.adapt.task_results import results
 from iceberg_spark.spark.adapt.types import from_spark, to_spark, write_default_text
 from iceberg_spark.spark.session.engine import Engine
@@ -27,16 +27,16 @@ from iceberg_spark.spark.writing.distribution import (
     Placement,
     arrange,
     arrangement,
+    distribute_rows,
     distribution,
     is_sortable,
-    placed,
 )
 from iceberg_spark.spark.writing.write_by_spark import write_natively
 from iceberg_spark.spark.writing.write_engine import write_engine
 from iceberg_spark.spark.writing.write_settings import held_settings, shuffle_of
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.write.align_columns import AlignOptions, aligned, check_columns
+from iceberg_spark.write.align_columns import AlignOptions, align_batches, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
@@ -63,7 +63,7 @@ class WriteTask:
     def written(self, batches: Iterable[pa.RecordBatch]) -> WrittenByTask:
         """Write a task's batches; returns its files, described."""
         io = self.context.io
-        rows = aligned(self.context.schema, batches, self.options)
+        rows = align_batches(self.context.schema, batches, self.options)
         files = write_data_files(self.context, io, rows, task_id())
         return WrittenByTask(tuple(files), was_tried_before())
 
@@ -146,8 +146,8 @@ def _arranged(
     if placement is None:
         ordered = arrange(keyed, target.mode, columns, target.order)
     else:
-        ordered = placed(keyed, columns, target, placement, source_of)
-    return renamed(ordered.drop(*names), struct.names)
+        ordered = distribute_rows(keyed, columns, target, placement, source_of)
+    return rename_columns(ordered.drop(*names), struct.names)
 
 
 def _default(schema: Schema, field_id: int) -> Column:

@@ -30,7 +30,7 @@ from iceberg_spark.maintenance.named_files import (
     NamedFiles,
     PrefixMismatch,
     candidates,
-    unnamed,
+    unreferenced_files,
 )
 from tests.limits import set_limits
 from tests.unit.api.tables import files_below, ids, make, make_anywhere, rows
@@ -191,7 +191,7 @@ def test_a_file_that_is_committed_after_the_listing_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = old_table(tmp_path, "data/x.parquet")
-    compare, calls = orphan_files.unnamed, []
+    compare, calls = orphan_files.unreferenced_files, []
 
     def with_a_commit(*given: Any) -> Any:
         calls.append(1)
@@ -208,7 +208,7 @@ def test_a_file_that_is_committed_after_the_listing_stays(
         ice.load_table(str(tmp_path)).append(rows(id=[3], k=["c"]))
         return late(*given)
 
-    monkeypatch.setattr(orphan_files, "unnamed", with_a_commit)
+    monkeypatch.setattr(orphan_files, "unreferenced_files", with_a_commit)
     monkeypatch.setattr(orphan_files, "candidates", listed_late)
     now = int(time.time() * 1000) + 60_000
     assert removed(table, tmp_path, older_than=now, allow_recent=True) == {"data/x.parquet"}
@@ -396,7 +396,7 @@ def judged(
     patch.setattr(named_files, "_named", lambda *_, **__: iter([pa.array(names, pa.string())]))
     found = candidates(pa.array([listed], pa.string()), equal)
     try:
-        left = unnamed(_Names(), found, equal, PrefixMismatch(mode))  # type: ignore[arg-type]
+        left = unreferenced_files(_Names(), found, equal, PrefixMismatch(mode))  # type: ignore[arg-type]
     except ValidationException:
         return "doubt"
     return "orphan" if left.num_rows else "kept"

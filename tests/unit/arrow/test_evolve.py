@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from iceberg_spark.arrow.evolve import evolution, needed_leaves
-from iceberg_spark.arrow.file_fields import file_fields, ids_of, pruned
+from iceberg_spark.arrow.file_fields import file_fields, ids_of, prune_fields
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.arrow.values import to_scalar
 from iceberg_spark.errors import CorruptFileError
@@ -24,7 +24,7 @@ def evolve(
     """Prune to what is needed, as a Parquet reader does, then evolve."""
     fields = file_fields(file.schema, ids)
     leaves = needed_leaves(fields, wanted.fields, constants or {})
-    given = pruned(fields, leaves)
+    given = prune_fields(fields, leaves)
     batch = cut(file, given)
     made = evolution(given, wanted.fields, constants or {}, "f.parquet").apply(batch)
     made.validate(full=True)

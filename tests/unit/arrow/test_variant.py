@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import VariantVal
 
-from iceberg_spark.arrow.variant.encode import array_of, encoded, object_of
-from iceberg_spark.arrow.variant.reassemble import reassembled
-from iceberg_spark.arrow.variant.shred import shred_plan, shredded
+from iceberg_spark.arrow.variant.encode import array_of, encode, object_of
+from iceberg_spark.arrow.variant.reassemble import reassemble
+from iceberg_spark.arrow.variant.shred import shred_column, shred_plan
 from iceberg_spark.arrow.variant_layout import VARIANT
 from iceberg_spark.errors import CorruptFileError
 
@@ -62,19 +62,19 @@ def top(inner: pa.StructArray, mask: list[bool] | None = None) -> pa.StructArray
 @pytest.mark.parametrize("name", [name for name in SCALARS if name != "key"])
 def test_columns_of_values_are_values(name: str) -> None:
     kind, values = SCALARS[name]
-    made = reassembled(top(pair(kind, [*values, None]), [False] * len(values) + [True]))
+    made = reassemble(top(pair(kind, [*values, None]), [False] * len(values) + [True]))
     assert made.type == VARIANT
     assert [python(one) for one in made.to_pylist()] == [*values, None]
 
 
 def test_uuids_are_sixteen_bytes_behind_their_header() -> None:
     kind, values = SCALARS["key"]
-    assert encoded(pa.array(values, kind)).to_pylist() == [b"\x50" + value for value in values]
+    assert encode(pa.array(values, kind)).to_pylist() == [b"\x50" + value for value in values]
 
 
 def test_what_is_not_typed_is_as_it_was_and_nothing_at_all_is_null() -> None:
     column = pair(pa.int64(), [1, None, None], [None, b"\x04", None])
-    assert [python(one) for one in reassembled(top(column)).to_pylist()] == [1, True, None]
+    assert [python(one) for one in reassemble(top(column)).to_pylist()] == [1, True, None]
 
 
 def test_objects_have_typed_and_other_fields_and_lack_missing_ones() -> None:
@@ -84,7 +84,7 @@ def test_objects_have_typed_and_other_fields_and_lack_missing_ones() -> None:
     )
     rest = pa.array([object_of([1], [b"\x04"]), None, b"\x08"], pa.binary())
     column = pa.StructArray.from_arrays([rest, typed], names=["value", "typed_value"])
-    made = [python(one) for one in reassembled(top(column)).to_pylist()]
+    made = [python(one) for one in reassemble(top(column)).to_pylist()]
     assert made == [{"a": "x", "b": True, "c": 1}, {"a": "y"}, False]
 
 
@@ -93,13 +93,13 @@ def test_slices_lists_and_nulls_in_them_keep_their_places() -> None:
     typed = pa.ListArray.from_arrays(pa.array([0, 1, 1, 4]), items)
     rest = pa.array([None] * 3, pa.binary())
     column = pa.StructArray.from_arrays([rest, typed], names=["value", "typed_value"])
-    whole = reassembled(top(column))
+    whole = reassemble(top(column))
     assert [python(one) for one in whole.to_pylist()] == [[1], [], [2, False, 4]]
-    assert reassembled(top(column).slice(2)).to_pylist() == whole.to_pylist()[2:]
+    assert reassemble(top(column).slice(2)).to_pylist() == whole.to_pylist()[2:]
 
 
 def test_large_objects_and_arrays_have_wide_offsets() -> None:
-    text = encoded(pa.array(["t" * 70_000])).to_pylist()[0]
+    text = encode(pa.array(["t" * 70_000])).to_pylist()[0]
     parts = object_of([0, 2], [text, array_of([b"\x04"] * 300)])
     found = python({"metadata": METADATA, "value": parts})
     assert (len(found["a"]), found["c"]) == (70_000, [True] * 300)
@@ -121,7 +121,7 @@ BROKEN: dict[str, pa.StructArray] = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_what_shredding_can_not_have_made_is_refused(case: str) -> None:
     with pytest.raises(CorruptFileError, match="variant"):
-        reassembled(BROKEN[case])
+        reassemble(BROKEN[case])
 
 
 @pytest.mark.parametrize("metadata", [b"", b"\x02\x00\x00", b"\x11\x05\x00", b"\x01\x01\x00\x09a"])
@@ -130,14 +130,14 @@ def test_broken_metadata_is_refused(metadata: bytes) -> None:
     parts = [pa.array([metadata], pa.binary()), typed.field(0), typed.field(1)]
     broken = pa.StructArray.from_arrays(parts, names=["metadata", "value", "typed_value"])
     with pytest.raises(CorruptFileError, match="variant"):
-        reassembled(broken)
+        reassemble(broken)
 
 
 def test_what_is_shredded_is_put_together_as_it_was() -> None:
     keys = [f"k{number:02}" for number in range(12)]
     metadata = b"\x11" + bytes((12, *range(0, 37, 3))) + "".join(keys).encode()
     kinds = {name: SCALARS[name] for name in SCALARS if name not in ("text", "key")}
-    columns = [encoded(pa.array(values, kind)).to_pylist() for kind, values in kinds.values()]
+    columns = [encode(pa.array(values, kind)).to_pylist() for kind, values in kinds.values()]
     rows: list[dict[str, bytes] | None] = []
     for row in range(2):
         for shift in range(len(columns)):
@@ -149,9 +149,9 @@ def test_what_is_shredded_is_put_together_as_it_was() -> None:
     column = pa.array(rows, VARIANT)
     plan = shred_plan(column.slice(2 * len(columns), 30))
     assert plan is not None
-    made = shredded(column, plan)
+    made = shred_column(column, plan)
     assert made.type.field("typed_value").type.num_fields > 5
-    again = reassembled(made)
+    again = reassemble(made)
     assert [python(one) for one in again.to_pylist()] == [python(one) for one in rows]
 
 
@@ -172,7 +172,7 @@ def test_a_broken_object_is_refused_before_it_is_shredded(rows: pa.StructArray) 
     plan = shred_plan(objects(SEVEN))
     assert plan is not None
     with pytest.raises(CorruptFileError, match="variant"):
-        shredded(rows, plan)
+        shred_column(rows, plan)
 
 
 WRONG_LENGTHS: dict[str, tuple[bytes, bytes]] = {
@@ -191,7 +191,7 @@ def test_a_value_of_a_wrong_length_stays_what_it_was(case: str) -> None:
     plan = shred_plan(objects(sound))
     assert plan is not None
     column = objects(sound, wrong)
-    made = shredded(column, plan)
+    made = shred_column(column, plan)
     field = made.field("typed_value").field("a")
     assert field.field("value").to_pylist() == [None, wrong]
-    assert reassembled(made).to_pylist()[1] == column.to_pylist()[1]
+    assert reassemble(made).to_pylist()[1] == column.to_pylist()[1]

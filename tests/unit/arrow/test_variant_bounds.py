@@ -13,7 +13,7 @@ from iceberg_spark.arrow.variant.bounds import (
     keys_of_path,
     path_of_keys,
 )
-from iceberg_spark.arrow.variant.encode import encoded, object_of
+from iceberg_spark.arrow.variant.encode import encode, object_of
 from iceberg_spark.errors import CorruptFileError
 from tests.unit.arrow.test_variant import SCALARS
 
@@ -32,7 +32,7 @@ PATHS = {
 
 
 def value_of(kind: pa.DataType, value: Any) -> bytes:
-    found: bytes = encoded(pa.array([value], kind))[0].as_py()
+    found: bytes = encode(pa.array([value], kind))[0].as_py()
     return found
 
 
@@ -64,7 +64,7 @@ def test_values_are_read_as_they_were_encoded(name: str) -> None:
     if pa.types.is_temporal(kind):
         width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
         values = array.cast(width).to_pylist()
-    for one, value in zip(encoded(array).to_pylist(), values, strict=True):
+    for one, value in zip(encode(array).to_pylist(), values, strict=True):
         found = BoundsReader().bound(bounds_of(("$['a']", one)), ("a",))
         assert found is not None
         assert found.value == value

@@ -10,7 +10,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.catalog import decoded_tables
-from iceberg_spark.catalog.decoded_tables import decoded
+from iceberg_spark.catalog.decoded_tables import decode_table
 from iceberg_spark.catalog.metadata_file import decode_metadata, load_version
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.limits import MAX_DECOMPRESSED_BYTES
@@ -23,7 +23,7 @@ def test_a_child_of_this_process_waits_for_no_thread_of_it():
     with decoded_tables._tables._lock:
         child = os.fork()
         if child == 0:
-            decoded(version(1))
+            decode_table(version(1))
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
 
@@ -32,7 +32,7 @@ def test_two_tables_of_one_uuid_are_each_their_own():
     one, other = version(1, 2), version(1, 2)
     other["snapshots"][1]["manifest-list"] = "/other/2.avro"
     for node, place in ((one, "/t/2.avro"), (other, "/other/2.avro")) * 2:
-        assert decoded(node).snapshots[2].manifest_list == place
+        assert decode_table(node).snapshots[2].manifest_list == place
 
 
 def test_a_rewritten_file_is_read_again(tmp_path: Path):

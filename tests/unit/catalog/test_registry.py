@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.catalog.config import configured
+from iceberg_spark.catalog.config import configured_catalog
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.memory import memory_catalog
 from iceberg_spark.catalog.registry import catalog_of, load_catalog, overlaid, resolve
@@ -71,7 +71,7 @@ def test_configuration_comes_from_the_file_and_the_environment_over_it(tmp_path:
         "PYICEBERG_CATALOG__PROD__S3__ACCESS_KEY_ID": "k",
         "PYICEBERG_CATALOG__OTHER__WAREHOUSE": "/no",
     }
-    assert configured("prod", environment, (tmp_path,)) == {
+    assert configured_catalog("prod", environment, (tmp_path,)) == {
         "type": "hadoop",
         "warehouse": "/env",
         "s3.region": "eu",

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from iceberg_spark.commits.expire_snapshots import Expiry, expired
+from iceberg_spark.commits.expire_snapshots import Expiry, expired_snapshots
 from iceberg_spark.spec.ancestry import ancestors
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import SnapshotRef, SnapshotRefType
@@ -75,4 +75,4 @@ def test_random_histories_expire_as_the_rule_walked_branch_by_branch(seed: int) 
             snapshot_log=(),
         )
         expiry = Expiry(100, older_than_ms=rnd.randrange(110), retain_last=rnd.randrange(1, 4))
-        assert expired(metadata, expiry).snapshot_ids == model(metadata, expiry)
+        assert expired_snapshots(metadata, expiry).snapshot_ids == model(metadata, expiry)

@@ -38,7 +38,7 @@ def check(sql, lower=None, upper=None, nulls=None, nans=None, values=None):
     }  # fmt: skip
     columns = {
         stats.column(need.kind, need.field_id): array([data[need.kind]], need.field_type)
-        for need in stats.needed(bound)
+        for need in stats.needed_statistics(bound)
     }
     table = pa.table(columns or {"rows": [1]})
     masks = may_match(bound), must_match(bound)
@@ -181,7 +181,7 @@ def test_many_values_are_looked_at_in_ranges():
 
 def test_needed_names_each_column_once():
     bound = bind(SCHEMA, parse_predicate("i > 1 AND i < 5 AND (d > 1 OR s IS NULL)"))
-    needed = stats.needed(bound)
+    needed = stats.needed_statistics(bound)
     assert len(needed) == len(set(needed)) == 4 + 5 + 2
     assert (stats.LOWER, 1, IntegerType()) in needed
     assert (stats.NAN_COUNT, 2, LongType()) in needed

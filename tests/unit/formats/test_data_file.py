@@ -12,7 +12,7 @@ from iceberg_spark.errors import (
     StoragePermissionError,
     UnsupportedError,
 )
-from iceberg_spark.formats.data_file import ReadRequest, reading, sliced
+from iceberg_spark.formats.data_file import ReadRequest, reading, slice_batch
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_starts_in_the_range_is_read():
 
 def test_a_long_batch_is_cut_without_losing_positions():
     rows = pa.record_batch([pa.array(range(7))], names=["a"])
-    pieces = list(sliced(100, rows, 3))
+    pieces = list(slice_batch(100, rows, 3))
     assert [(p.first_row, p.rows.column(0).to_pylist()) for p in pieces] == [
         (100, [0, 1, 2]),
         (103, [3, 4, 5]),

@@ -11,12 +11,12 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.arrow.variant.bounds import BoundsReader, FieldBound, ValueKind
-from iceberg_spark.arrow.variant.encode import NULL, array_of, encoded, object_of
+from iceberg_spark.arrow.variant.encode import NULL, array_of, encode, object_of
 from iceberg_spark.arrow.variant_layout import VARIANT
 
 SHREDDED = {"format-version": "3", "write.parquet.shred-variants": "true"}
-TEN, TWENTY = encoded(pa.array([10, 20])).to_pylist()
-TEXT = encoded(pa.array(["x"])).to_pylist()[0]
+TEN, TWENTY = encode(pa.array([10, 20])).to_pylist()
+TEXT = encode(pa.array(["x"])).to_pylist()[0]
 
 
 def variants(*objects: dict[str, bytes] | bytes | None) -> pa.Array:
@@ -85,14 +85,14 @@ def test_a_field_with_a_value_of_another_type_has_no_bounds(tmp_path: Path) -> N
 
 def test_a_field_with_nan_has_no_bounds_and_zeros_have_signs(tmp_path: Path) -> None:
     numbers = [float("nan"), 1.0, -0.0, 0.0]
-    values = [{"a": one} for one in encoded(pa.array(numbers)).to_pylist()]
+    values = [{"a": one} for one in encode(pa.array(numbers)).to_pylist()]
     assert bounds(tmp_path / "nan", [variants(*values)]) == (None, None)
     low, high = bounds(tmp_path / "zeros", [variants(*values[2:])])
     assert str((low and low.value, high and high.value)) == "(-0.0, 0.0)"
 
 
 def test_texts_are_cut_and_bounds_are_left_out_as_the_metrics_mode_says(tmp_path: Path) -> None:
-    texts = encoded(pa.array(["a text of its own", "\U0010ffff" * 17])).to_pylist()
+    texts = encode(pa.array(["a text of its own", "\U0010ffff" * 17])).to_pylist()
     rows = variants(*({"a": one} for one in texts))
     key = "write.metadata.metrics.default"
     low = FieldBound(ValueKind.TEXT, "a text of its ow")
@@ -119,7 +119,7 @@ def test_dates_and_times_have_bounds_as_they_are_kept(tmp_path: Path) -> None:
         (pa.array([True]), True, ValueKind.FLAG),
     ]  # fmt: skip
     for number, (array, value, kind) in enumerate(arrays):
-        rows = variants({"a": encoded(array).to_pylist()[0]})
+        rows = variants({"a": encode(array).to_pylist()[0]})
         found = bounds(tmp_path / str(number), [rows])
         assert found == (FieldBound(kind, value),) * 2
 

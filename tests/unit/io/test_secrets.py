@@ -5,7 +5,7 @@ import traceback
 import pyiceberg.io as pyiceberg_io
 import pytest
 
-from iceberg_spark.errors import IcebergError, InvalidOptionError, StorageError, redacted
+from iceberg_spark.errors import IcebergError, InvalidOptionError, StorageError, redact
 from iceberg_spark.io.foreign_errors import named_errors
 from iceberg_spark.io.secrets import secrets_of, shown_by_spark
 from iceberg_spark.save.write_options import write_options
@@ -86,7 +86,7 @@ URLS = {
 @pytest.mark.parametrize("text", URLS)
 def test_no_error_shows_the_password_of_a_url(text: str) -> None:
     assert str(IcebergError(f"Can't read {text} now")) == f"Can't read {URLS[text]} now"
-    assert redacted(URLS[text]) == URLS[text]
+    assert redact(URLS[text]) == URLS[text]
     with pytest.raises(StorageError) as caught, named_errors("read", text, "s3"):
         raise OSError(f"refused {text}")
     assert "hush" not in "".join(traceback.format_exception(caught.value))
@@ -98,7 +98,7 @@ def test_no_error_shows_the_password_of_a_url(text: str) -> None:
      "http://h:80/x?a=b", "file:///a/day=10:30/x@y", "a token=b", "memory://x/y:z"],
 )  # fmt: skip
 def test_what_is_no_password_stays(text: str) -> None:
-    assert redacted(text) == text
+    assert redact(text) == text
 
 
 def test_what_blots_secrets_out_of_messages_shows_none_itself() -> None:

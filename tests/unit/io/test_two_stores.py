@@ -9,7 +9,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.errors import NoSuchFileError
-from iceberg_spark.io.allowed_places import stored_at
+from iceberg_spark.io.allowed_places import storage_server
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spark.deletes.position_bitmaps import position_words
 from iceberg_spark.spark.reading.footers import footers
@@ -92,5 +92,5 @@ def test_footers_and_words_of_deletes_are_of_their_server(one: Objects, other: O
 )
 def test_servers_differ_by_what_leads_to_them(properties: dict[str, str]) -> None:
     known = {"s3.endpoint": "http://here", "s3.access-key-id": "mine"}
-    at = stored_at(open_storage(known), f"{WHERE}/f")
-    assert stored_at(open_storage({**known, **properties}), f"{WHERE}/f") != at
+    at = storage_server(open_storage(known), f"{WHERE}/f")
+    assert storage_server(open_storage({**known, **properties}), f"{WHERE}/f") != at

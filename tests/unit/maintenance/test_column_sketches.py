@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from iceberg_spark.maintenance.column_sketches import plan_sketches, sketch_groups, united
+from iceberg_spark.maintenance.column_sketches import merge_sketches, plan_sketches, sketch_groups
 from iceberg_spark.maintenance.limits import SKETCHING
 from tests.unit.api.tables import make, rows
 
@@ -19,9 +19,9 @@ def test_a_sketch_over_several_files_is_the_union_of_theirs() -> None:
     planned = plan_sketches(table.metadata, table.io, head.snapshot_id, ())
     work, tasks = planned.work, planned.tasks
     together = work.sketches(table.io, tasks)
-    apart = united([work.sketches(table.io, [task]) for task in tasks], 2)
+    apart = merge_sketches([work.sketches(table.io, [task]) for task in tasks], 2)
     assert [one.to_bytes() for one in together] == [one.to_bytes() for one in apart]
-    assert [int(one.estimate) for one in united([apart], 2)][1] == 6
+    assert [int(one.estimate) for one in merge_sketches([apart], 2)][1] == 6
 
 
 def test_groups_of_files_are_about_as_large_and_worth_a_task() -> None:

@@ -19,7 +19,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.maintenance import compaction
 from iceberg_spark.maintenance.compact import DataRewrite
 from iceberg_spark.scan.task import FileScanTask
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 from tests.unit.api.tables import data_files, make, rows
 
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
@@ -274,7 +274,7 @@ def test_a_z_order_names_odd_columns_in_backticks(name: str, tmp_path: Path) -> 
     table = ice.create_table(str(tmp_path / "t"), schema)
     for number in range(6):
         table.append(pa.table({name: [number]}))
-    done = table.maintenance.rewrite_data_files("sort", f"zorder({quoted(name)})")
+    done = table.maintenance.rewrite_data_files("sort", f"zorder({quote(name)})")
     assert done.rewritten_data_files_count == 6
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.parse import parse_predicate
-from iceberg_spark.expr.stats import needed
+from iceberg_spark.expr.stats import needed_statistics
 from iceberg_spark.manifest.map_values import map_values
 from iceberg_spark.scan.pruning import metrics_mask
 from tests.builders import field, schema, struct
@@ -27,7 +27,9 @@ def counted(values: int, nulls: int) -> dict[str, object]:
 def kept(text: str, *entries: dict[str, object]) -> list[bool]:
     bound = bind(COLUMNS, parse_predicate(text))
     rows = table(*(data(str(n), **entry) for n, entry in enumerate(entries)), columns=COLUMNS)
-    return metrics_mask(rows, needed(bound), [bound], np.zeros(rows.num_rows, np.int64)).tolist()
+    return metrics_mask(
+        rows, needed_statistics(bound), [bound], np.zeros(rows.num_rows, np.int64)
+    ).tolist()
 
 
 def test_a_null_count_that_leaves_out_rows_proves_nothing() -> None:

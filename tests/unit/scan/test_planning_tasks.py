@@ -10,7 +10,7 @@ import pytest
 from iceberg_spark.errors import CorruptFileError, InvalidOptionError, UnsupportedError
 from iceberg_spark.scan import planning_tasks
 from iceberg_spark.scan.plan_cache import PLAN_CACHE
-from iceberg_spark.scan.planner import narrowed, plan
+from iceberg_spark.scan.planner import narrow_plan, plan
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import DATA_PLANNING_MODE
 from tests.builders import scan_of
@@ -124,7 +124,7 @@ def test_a_plan_by_another_filter_uses_the_same_tasks(tmp_path: Path) -> None:
     tasks = PickledTasks({DATA_PLANNING_MODE: "distributed"})
     first = plan(base, IO, scan_of(base), tasks=tasks)
     tasks.jobs.clear()
-    narrowed(first, scan_of(base, row_filter="id = 1").row_filter)
+    narrow_plan(first, scan_of(base, row_filter="id = 1").row_filter)
     assert tasks.jobs
 
 

@@ -17,7 +17,7 @@ from iceberg_spark.expr.build import col
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.storage import open_storage
-from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
+from iceberg_spark.scan.request import ScanRequest, narrow_scan, scan_context
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import SnapshotLogEntry
@@ -305,6 +305,6 @@ def test_a_scan_that_is_narrowed_is_the_one_that_asks_at_once(asked: Any) -> Non
     base, io = history(), open_storage()
     request = ScanRequest(case_sensitive=asked.get("case_sensitive", True))
     whole = scan_context(base, request)
-    found = narrowed(whole, base, replace(request, **asked), io)
+    found = narrow_scan(whole, base, replace(request, **asked), io)
     assert found == scan_context(base, replace(request, **asked), io)
     assert found.io is io

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from iceberg_spark.arrow.variant.bounds import encoded_bounds
-from iceberg_spark.arrow.variant.encode import encoded
+from iceberg_spark.arrow.variant.encode import encode
 from iceberg_spark.expr.parse_variant import variant_conjuncts
 from iceberg_spark.expr.variant_filter import variant_filter
 from iceberg_spark.scan.variant_bounds import variant_columns, variant_mask
@@ -27,7 +27,7 @@ WHOLE, TEXT, DOUBLE = pa.int64(), pa.string(), pa.float64()
 
 def bounds(kind: pa.DataType, low: Any, high: Any, *keys: str) -> tuple[bytes, bytes]:
     """The bounds of a column in which one field, by default `a`, has values from low to high."""
-    least, most = encoded(pa.array([low, high], kind)).to_pylist()
+    least, most = encode(pa.array([low, high], kind)).to_pylist()
     lower, upper = {keys or ("a",): least}, {keys or ("a",): most}
     if low is None:
         lower = {}
@@ -95,7 +95,7 @@ def test_bounds_are_those_of_the_very_field(path: str) -> None:
 
 def test_paths_name_fields_inside_fields_and_the_root() -> None:
     assert not may("= 9", bounds(WHOLE, 10, 20, "a", "b.c"), path='$.a["b.c"]')
-    (ten,) = encoded(pa.array([10], WHOLE)).to_pylist()
+    (ten,) = encode(pa.array([10], WHOLE)).to_pylist()
     root = encoded_bounds({(): ten}, {(): ten})
     assert root is not None
     assert may("= 10", root, path="$")

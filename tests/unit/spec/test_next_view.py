@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from iceberg_spark.errors import ValidationException
-from iceberg_spark.spec.next_view import created, replaced, with_properties
+from iceberg_spark.spec.next_view import create_view, replace_view, with_properties
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import LongType, NestedField, StringType
 from iceberg_spark.spec.view import NewView, ViewHistoryEntry, ViewRepresentation, ViewVersion
@@ -29,24 +29,24 @@ def log(*entries: tuple[int, int]) -> tuple[ViewHistoryEntry, ...]:
 
 
 def test_the_first_version_is_1_and_its_schema_0():
-    view = created(new("SELECT 1", comment="x"), "/w/v")
+    view = create_view(new("SELECT 1", comment="x"), "/w/v")
     assert (view.current_version_id, view.current_version.schema_id) == (1, 0)
     assert view.version_log == log((5, 1))
     assert view.properties == {"comment": "x"} and view.location == "/w/v"
-    assert view.view_uuid != created(new("SELECT 1"), "/w/v").view_uuid
+    assert view.view_uuid != create_view(new("SELECT 1"), "/w/v").view_uuid
 
 
 def test_a_view_is_where_it_was_asked_to_go_and_stays_there():
     asked = replace(new("SELECT 1"), location="/x")
-    view = created(asked, "/w/v")
+    view = create_view(asked, "/w/v")
     assert view.location == "/x"
-    assert replaced(view, new("SELECT 2", 7), NOW).location == "/x"
-    moved = replaced(view, replace(asked, location="/y"), NOW)
+    assert replace_view(view, new("SELECT 2", 7), NOW).location == "/x"
+    moved = replace_view(view, replace(asked, location="/y"), NOW)
     assert moved == replace(view, location="/y")
 
 
 def test_another_text_is_the_next_version_since_its_own_time():
-    view = replaced(created(new("SELECT 1"), "/v"), new("SELECT 2", 7, k="v"), NOW)
+    view = replace_view(create_view(new("SELECT 1"), "/v"), new("SELECT 2", 7, k="v"), NOW)
     assert view.current_version_id == 2 and view.current_version.sql_for("spark") == "SELECT 2"
     assert view.version_log == log((5, 1), (7, 2))
     assert [one.schema_id for one in view.versions] == [0, 0] and len(view.schemas) == 1
@@ -54,37 +54,37 @@ def test_another_text_is_the_next_version_since_its_own_time():
 
 
 def test_other_columns_are_another_schema():
-    view = replaced(created(new("SELECT 1"), "/v"), new("SELECT 'x'", schema=OTHER), NOW)
+    view = replace_view(create_view(new("SELECT 1"), "/v"), new("SELECT 'x'", schema=OTHER), NOW)
     assert [one.schema_id for one in view.schemas] == [0, 1]
     assert view.schema.fields == OTHER.fields
-    back = replaced(view, new("SELECT 3"), NOW)
+    back = replace_view(view, new("SELECT 3"), NOW)
     assert len(back.schemas) == 2 and back.schema.fields == ONE.fields
 
 
 def test_a_former_definition_becomes_current_again_now():
-    base = replaced(created(new("SELECT 1"), "/v"), new("SELECT 2", 7), NOW)
-    view = replaced(base, new("SELECT 1", 50), NOW)
+    base = replace_view(create_view(new("SELECT 1"), "/v"), new("SELECT 2", 7), NOW)
+    view = replace_view(base, new("SELECT 1", 50), NOW)
     assert view.versions == base.versions
     assert view.version_log == log((5, 1), (7, 2), (NOW, 1))
 
 
 def test_the_definition_that_it_has_changes_nothing():
-    base = created(new("SELECT 1"), "/v")
-    assert replaced(base, new("SELECT 1", 50), NOW) == base
+    base = create_view(new("SELECT 1"), "/v")
+    assert replace_view(base, new("SELECT 1", 50), NOW) == base
 
 
 def test_a_query_of_another_dialect_is_not_lost_silently():
-    base = created(new("SELECT 1", dialect="trino"), "/v")
+    base = create_view(new("SELECT 1", dialect="trino"), "/v")
     with pytest.raises(ValidationException, match=r"trino.*replace\.drop-dialect-allowed"):
-        replaced(base, new("SELECT 2"), NOW)
+        replace_view(base, new("SELECT 2"), NOW)
     asked = {"replace.drop-dialect-allowed": "true"}
-    assert replaced(base, new("SELECT 2", **asked), NOW).current_version.dialects == ("spark",)
+    assert replace_view(base, new("SELECT 2", **asked), NOW).current_version.dialects == ("spark",)
 
 
 def versions_of(count: int, **given: str) -> Any:
-    view = created(new("SELECT 1", 1, **given), "/v")
+    view = create_view(new("SELECT 1", 1, **given), "/v")
     for number in range(2, count + 1):
-        view = replaced(view, new(f"SELECT {number}", number), NOW)
+        view = replace_view(view, new(f"SELECT {number}", number), NOW)
     return view
 
 
@@ -105,14 +105,14 @@ def test_a_property_says_how_many_versions_are_kept():
 
 def test_the_log_begins_behind_a_version_that_is_gone():
     base = versions_of(3)
-    base = replaced(base, new("SELECT 1", 50), NOW)  # 1, 2, 3, 1
+    base = replace_view(base, new("SELECT 1", 50), NOW)  # 1, 2, 3, 1
     view = with_properties(base, {"version.history.num-entries": "2"}, ())
     assert {one.version_id for one in view.versions} == {1, 3}
     assert view.version_log == log((3, 3), (NOW, 1))
 
 
 def test_properties_are_set_and_taken_away():
-    base = created(new("SELECT 1", a="1", b="2"), "/v")
+    base = create_view(new("SELECT 1", a="1", b="2"), "/v")
     view = with_properties(base, {"c": "3"}, ("a", "none"))
     assert view == replace(base, properties={"b": "2", "c": "3"})
 

@@ -50,7 +50,7 @@ def test_what_is_neither_true_nor_false_is_read_as_java_reads_it_and_is_not_stor
 
 
 def test_properties_with_a_prefix_are_found_by_what_follows():
-    found = p.prefixed(
+    found = p.with_prefix(
         {"write.metadata.metrics.column.a.b": "full", "x": "y"}, p.METRICS_MODE_COLUMN_PREFIX
     )
     assert found == {"a.b": "full"}

@@ -15,7 +15,7 @@ from iceberg_spark.arrow.from_arrow import from_arrow
 from iceberg_spark.arrow.input_rows import input_batches
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
-from iceberg_spark.write.align_columns import AlignOptions, aligned
+from iceberg_spark.write.align_columns import AlignOptions, align_batches
 
 _TEXTS = ["a", None, "longer than twelve bytes", "é", "e"]
 _BYTES = [b"a", None, b"longer than twelve bytes", b"d", b"e"]
@@ -78,7 +78,7 @@ def _check(array: pa.Array) -> None:
     schema = from_arrow(batch_schema)
     for part in _slices(array):
         batch = pa.RecordBatch.from_arrays([part], schema=batch_schema)
-        (rows,) = aligned(schema, [batch], AlignOptions())
+        (rows,) = align_batches(schema, [batch], AlignOptions())
         rows.validate(full=True)
         assert rows.schema == to_arrow(schema)
         assert _plain(rows.column(0).to_pylist()) == _plain(part.to_pylist()), array.type
@@ -103,7 +103,7 @@ def test_a_null_key_behind_run_ends_is_refused_and_does_not_end_the_process() ->
     maps = pa.MapArray.from_arrays(pa.array([0, 2], pa.int32()), keys, pa.array([1, 2]))
     batch = pa.RecordBatch.from_arrays([maps], ["c"])
     with pytest.raises(InvalidInputError, match=r"'c\.key' is required"):
-        list(aligned(from_arrow(batch.schema), [batch], AlignOptions()))
+        list(align_batches(from_arrow(batch.schema), [batch], AlignOptions()))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_null_key_behind_run_ends_is_refused_and_does_not_end_the_process() ->
 )
 def test_polars_categories_are_texts(kind: Any, values: list[Any], rows: list[Any]) -> None:
     schema, batches = input_batches(pl.DataFrame({"c": pl.Series(values, dtype=kind)}))
-    (made,) = aligned(from_arrow(schema), batches, AlignOptions())
+    (made,) = align_batches(from_arrow(schema), batches, AlignOptions())
     assert made.column(0).to_pylist() == rows
 
 

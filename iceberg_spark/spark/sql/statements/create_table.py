@@ -11,7 +11,7 @@ from iceberg_spark.spark.sql.statements.properties import (
     read_table_options,
     read_table_properties,
 )
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.quoted_name import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class _Clauses:
         if probe.at_end or probe.sees_open():
             self.partition_by.append(item.term())
         else:
-            self.partition_by.append(".".join(quoted(part) for part in name))
+            self.partition_by.append(".".join(quote(part) for part in name))
             self.columns.append(read_column(item))
 
 
@@ -159,7 +159,7 @@ def _buckets(cursor: Cursor) -> str:
 
     Raises InvalidInputError for several columns and for SORTED BY.
     """
-    columns = [".".join(map(quoted, item.name())) for item in cursor.brackets().items()]
+    columns = [".".join(map(quote, item.name())) for item in cursor.brackets().items()]
     if len(columns) > 1 or cursor.sees("SORTED"):
         raise cursor.fault(
             "CLUSTERED BY takes one column of an Iceberg table, and no SORTED BY: use ALTER TABLE "

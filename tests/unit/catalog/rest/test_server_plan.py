@@ -12,7 +12,7 @@ from iceberg_spark.errors import CorruptFileError, InvalidInputError, Unsupporte
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.scan.planner import narrowed, plan
+from iceberg_spark.scan.planner import narrow_plan, plan
 from iceberg_spark.scan.report import explain
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.metadata import TableMetadata
@@ -250,8 +250,8 @@ def test_another_condition_leaves_out_files_by_their_partitions_without_a_reques
     planner = FakePlanner()
     found = planned(base, tasks(*days), planner=planner, row_filter="id > 5")
     condition = scan_of(base, row_filter="d >= DATE'2024-01-02' AND id > 7").row_filter
-    left = narrowed(found, condition)
+    left = narrow_plan(found, condition)
     assert left is not None and residuals(left) == ["id > 5", "id > 5"]
     assert [one.file_path[-9:] for one in left] == ["2.parquet", "3.parquet"]
     assert len(planner.asked) == 1
-    assert len(narrowed(planned(base), condition) or ()) == 0
+    assert len(narrow_plan(planned(base), condition) or ()) == 0

@@ -5,14 +5,14 @@ import pytest
 
 from iceberg_spark.spark.adapt.task_results import payload
 from iceberg_spark.spark.row_level import position_deletes
-from iceberg_spark.spark.row_level.position_deletes import PackTask, unpacked
+from iceberg_spark.spark.row_level.position_deletes import PackTask, unpack_rows
 from tests.limits import set_limits
 
 
 def packed(batches: list[pa.RecordBatch], numbers: dict[str, int]) -> list[tuple[int, str, list]]:
     task = PackTask(payload(numbers))
     return [
-        (row["number"], row["file"], unpacked(pa.py_buffer(row["rows"])).to_pylist())
+        (row["number"], row["file"], unpack_rows(pa.py_buffer(row["rows"])).to_pylist())
         for batch in task(iter(batches))
         for row in batch.to_pylist()
     ]

@@ -5,7 +5,7 @@ import pytest
 from iceberg_spark.expr.dialect import SPARK
 from iceberg_spark.spark.sql.hidden_columns import Hidden, hidden_columns, stars_without
 from iceberg_spark.spark.sql.pushdown import QueryTree
-from iceberg_spark.spark.sql.qualifiers import edited
+from iceberg_spark.spark.sql.qualifiers import apply_edits
 from iceberg_spark.spark.sql.references import parse_query, table_references
 
 
@@ -28,7 +28,7 @@ def hidden(text: str, *columns: str) -> str:
     """Return a query that keeps columns of all tables in the catalog c out of its stars."""
     found = table_references(parse_query(text), text)
     ours = [Hidden(one, columns) for one in found if one.parts[0] == "c"]
-    return edited(text, 0, len(text), stars_without(text, found, ours, SPARK))
+    return apply_edits(text, 0, len(text), stars_without(text, found, ours, SPARK))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.spark.sql.qualifiers import edited, paths
+from iceberg_spark.spark.sql.qualifiers import apply_edits, paths
 
 
 @pytest.mark.parametrize(
@@ -27,5 +27,5 @@ def test_names_of_several_parts_are_found_and_no_called_functions(
 def test_what_stands_before_a_tables_own_name_is_cut_or_all_of_it_replaced() -> None:
     text = "1 < `c` . d.`T`.id"
     (path,) = paths(text, SPARK)
-    assert edited(text, 0, len(text), [path.cut_before(3)]) == "1 < `T`.id"
-    assert edited(text, 0, len(text), [path.behind(3, "c.d.T")]) == "1 < `c.d.T`.id"
+    assert apply_edits(text, 0, len(text), [path.cut_before(3)]) == "1 < `T`.id"
+    assert apply_edits(text, 0, len(text), [path.behind(3, "c.d.T")]) == "1 < `c.d.T`.id"

@@ -6,7 +6,7 @@ from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.spark.sql.portable_query import portable_query
 from iceberg_spark.spark.sql.references import parse_query
-from iceberg_spark.spark.sql.view_dialects import normalized, text_from_trino, trino_text
+from iceberg_spark.spark.sql.view_dialects import normalize_tree, text_from_trino, trino_text
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     BinaryType,
@@ -212,7 +212,7 @@ def full_name(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def names_for(text: str) -> list[str]:
-    outputs = portable_query(normalized(parse_query(text)), columns_of).outputs
+    outputs = portable_query(normalize_tree(parse_query(text)), columns_of).outputs
     return [f"c{number}" for number in range(len(outputs))]
 
 
