@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from benchmarks.care import anew
@@ -136,6 +137,59 @@ def _commits(spark: SparkSession, location: str, *, java: bool) -> Any:
         table.manage_snapshots().create_tag(SNAPSHOT, f"t{time.monotonic_ns()}").commit()
 
     return by_java if java else by_us
+
+
+def measure_large_metadata(
+    spark: SparkSession, folder: Path, rounds: int
+) -> dict[str, dict[str, Measured]]:
+    """Append to and plan tables of 10,000 snapshots, 2,000 columns, and 5,000 partitions.
+
+    Each contender has a table of its own, which is loaded again in each round.
+    """
+    numbers = [f"cast({number} as int) AS c{number}" for number in range(1_999)]
+    frames = {
+        "2,000 columns": spark.range(1).selectExpr("id", *numbers),
+        "5,000 partitions": spark.range(0, 5_000, 1, 2).selectExpr("id", "cast(id as int) AS p"),
+        "10,000 snapshots": spark.range(1).selectExpr(
+            "id", "current_timestamp() AS ts", "'a' AS name", "1.0D AS amount", "1 AS quantity",
+            *(f"id AS n{number}" for number in range(6, 11)),
+        ),
+    }  # fmt: skip
+    works: dict[str, dict[str, Measured]] = {}
+    for shape, frame in frames.items():
+        name = f"of_{shape.replace(',', '').replace(' ', '_')}"
+        for who in ("java", "ours"):
+            if shape == "10,000 snapshots":
+                fabricate_history(folder / "db" / f"{name}_{who}", 10_000, 10_000, 100)
+            else:
+                writer = frame.limit(0).writeTo(f"java.db.{name}_{who}").using("iceberg")
+                (writer.partitionedBy("p") if "p" in frame.columns else writer).create()
+        appends, plans = _large(spark, folder, name, frame)
+        works[f"append to a table of {shape}"] = by_turns(appends, rounds)
+        works[f"load and plan a table of {shape}"] = by_turns(plans, rounds)
+    return works
+
+
+def _large(
+    spark: SparkSession, folder: Path, name: str, frame: DataFrame
+) -> tuple[dict[str, Callable[[], object]], dict[str, Callable[[], object]]]:
+    """Return an append and a plan of both contenders."""
+    by_java, ours = f"java.db.{name}_java", str(folder / "db" / f"{name}_ours")
+
+    def planned_by_java() -> int:
+        spark.sql(f"REFRESH TABLE {by_java}")
+        return spark.table(by_java).where("id = 7").rdd.getNumPartitions()
+
+    return (
+        {
+            "java": lambda: frame.writeTo(by_java).append(),
+            "ours": lambda: ice.load_table(ours).append(frame),
+        },
+        {
+            "java": planned_by_java,
+            "ours": lambda: len(ice.load_table(ours).scan("id = 7").plan_files()),
+        },
+    )
 
 
 def measure_expiry(

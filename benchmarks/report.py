@@ -45,6 +45,8 @@ GOALS: Mapping[tuple[str, str], float] = {
     ("append, native, by days and bucket 16", "ours"): 0.85,
     ("merge update-all/insert-all, merge-on-read", "ours"): 0.6,
     ("general merge, merge-on-read", "ours"): 1.0,
+    ("merge of 100,000 scattered rows, merge-on-read", "ours"): 0.6,
+    ("merge of 100,000 scattered rows, copy-on-write", "ours"): 0.6,
     ("delete of 5%, merge-on-read", "ours"): 1.0,
     ("merge update-all/insert-all, copy-on-write", "ours"): 0.6,
     ("upsert of 1,000,000 rows", "ours"): 0.5,

@@ -13,10 +13,14 @@ from pyspark.sql import SparkSession
 
 from benchmarks.care import measure_manifests, measure_orphans, measure_statistics
 from benchmarks.catalogs import measure_catalogs, measure_s3_scans
-from benchmarks.changes import measure_changes
+from benchmarks.changes import measure_changes, measure_scattered_merges
 from benchmarks.cold_start import measure_cold_start
 from benchmarks.compaction import measure_compaction, measure_sorted_compaction
-from benchmarks.evolution import measure_expiry, measure_metadata_commits
+from benchmarks.evolution import (
+    measure_expiry,
+    measure_large_metadata,
+    measure_metadata_commits,
+)
 from benchmarks.fabricate import Shape, fabricate, fabricate_table
 from benchmarks.measure import Measured
 from benchmarks.metadata_tables import measure_metadata_tables
@@ -158,6 +162,14 @@ def _changes(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(measure_changes(spark, folder, size.rows, size.few_rounds))
 
 
+def _scattered_merges(spark: SparkSession, folder: Path, size: Size) -> Found:
+    return Found(measure_scattered_merges(spark, folder, size.rounds))
+
+
+def _large_metadata(spark: SparkSession, folder: Path, size: Size) -> Found:
+    return Found(measure_large_metadata(spark, folder, size.few_rounds))
+
+
 def _upserts(spark: SparkSession, folder: Path, size: Size) -> Found:
     facts: dict[str, str] = {}
     works = measure_upserts(spark, folder, size.rows, size.few_rounds, facts)
@@ -253,6 +265,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "append": _append,
     "native-writing": _native_writing,
     "changes": _changes,
+    "scattered-merges": _scattered_merges,
     "upserts": _upserts,
     "streams-written": _streams_written,
     "streams": _streams,
@@ -262,6 +275,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "planning": _planning,
     "metadata": _metadata,
     "evolution": _evolution,
+    "large-metadata": _large_metadata,
     "care": _care,
     "cold-start": _cold_start,
     "plain-python": _plain_python,
