@@ -194,6 +194,21 @@ def test_a_query_that_only_classic_sessions_parse_is_refused_over_connect_with_i
     assert printed_lines(enabled_connect, text) <= 25
 
 
+def test_a_query_that_names_no_iceberg_table_goes_to_spark_over_connect(
+    enabled_connect: Any,
+) -> None:
+    odd = "SELECT -interval -1 day 1 hour -1 minute 1 second AS i"
+    enabled_connect.sql("USE e.d")
+    try:
+        assert enabled_connect.sql("SELECT * FROM (VALUES (1) AS t(a)) AS s").collect() == [(1,)]
+        assert enabled_connect.sql(odd).columns == ["i"]
+        for table in ("t", "d.t", "e.d.t", "IDENTIFIER('e.' || 'd.' || 't')"):
+            with pytest.raises(AnalysisException, match="a classic session leaves this query"):
+                enabled_connect.sql(f"{odd} FROM {table}")
+    finally:
+        enabled_connect.sql("USE spark_catalog.default")
+
+
 def test_fields_of_variants_in_brackets_are_read_over_connect(
     enabled_connect: Any,
 ) -> None:

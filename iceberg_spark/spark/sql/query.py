@@ -40,6 +40,7 @@ from iceberg_spark.spark.sql.qualified_columns import (
 )
 from iceberg_spark.spark.sql.qualifiers import Edit, apply_edits
 from iceberg_spark.spark.sql.references import TableReference
+from iceberg_spark.spark.sql.references_iceberg import names_no_table
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.statement_context import StatementContext
 from iceberg_spark.spark.sql.table_planner import (
@@ -216,6 +217,8 @@ def plan_query(
     try:
         parsed = ParsedQuery.of(text, session_dialect(spark))
     except UnreadableTextError as error:
+        if is_connect(spark) and names is None and names_no_table(spark, text):
+            return Query(text, ())
         if is_connect(spark):
             raise UnreadableTextError(f"{error}. {_CLASSIC_ONLY}") from None
         if names is not None or outer is not _NO_OUTER_SCOPE or not registered_catalogs(spark):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from pyspark.sql import SparkSession
 from sqlglot.tokenizer_core import Token, TokenType
@@ -11,7 +12,11 @@ from iceberg_spark.catalog.registry import LOCAL_CATALOG
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.adapt.builder_state import FORMAT_NAME
-from iceberg_spark.spark.session.session_catalogs import described_names, is_ours
+from iceberg_spark.spark.session.session_catalogs import (
+    described_names,
+    is_ours,
+    load_session_catalog,
+)
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import current_namespace
 from iceberg_spark.spark.sql.statements.cursor import script_tokens
@@ -35,6 +40,36 @@ def references_iceberg(spark: SparkSession, text: str) -> bool:
         return names is None
     described = {LOCAL_CATALOG, *map(str.lower, described_names(spark))}
     return any(name.lower() in described and is_ours(spark, name) for name in names)
+
+
+def names_no_table(spark: SparkSession, text: str) -> bool:
+    """Return whether no word of a text can name an Iceberg table or view.
+
+    Words after AS are aliases. Lists the tables and views of the current namespace.
+    """
+    dialect, current = session_dialect(spark), current_namespace(spark)
+    names = catalogs_in(text, dialect)
+    if names is None or current is None:
+        return False
+    words = {
+        token.text.lower()
+        for before, token in pairwise(script_tokens(text, dialect))
+        if before.text.upper() != "AS"
+    }
+    if "identifier" in words:  # IDENTIFIER(...) may compute the name of a table
+        return False
+    catalog, *namespace = current
+    loaded = load_session_catalog(spark, catalog)
+    parents = {catalog, LOCAL_CATALOG, *described_names(spark)}
+    tables: set[str] = set()
+    if loaded.namespaces is not None:
+        parents.update(name[0] for name in loaded.namespaces.list_namespaces(()))
+        tables.update(name[-1] for name in loaded.namespaces.list_tables(tuple(namespace)))
+    if loaded.views is not None:
+        tables.update(name[-1] for name in loaded.views.list_views(tuple(namespace)))
+    return words.isdisjoint(map(str.lower, tables)) and not (
+        {*map(str.lower, names)} & {*map(str.lower, parents)}
+    )
 
 
 def catalogs_in(text: str, dialect: Dialect) -> list[str] | None:
