@@ -16,6 +16,7 @@ from pyspark.sql.types import BooleanType
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.spark.adapt.types import type_text
 from iceberg_spark.spark.catalyst.classic_queries import syntax_error
+from iceberg_spark.spark.row_level.kept_rows import checkpoint
 from iceberg_spark.spark.session.error_conditions import (
     INVALID_BOOLEAN_STATEMENT,
     VARIABLE_ALREADY_EXISTS,
@@ -200,7 +201,7 @@ class _Running:
         """Run a statement, and a query at once, as Spark does in scripts."""
         frame = self._run(text)
         if frame.columns and _is_query(self.spark, text):
-            self.result = frame.localCheckpoint()
+            self.result = checkpoint(frame)
 
     def _attempt(self, call: Callable[[], T], skipped: T) -> T:
         """Run a part of a script; if it fails, run the handler of the error.
@@ -339,7 +340,7 @@ class _Running:
 
     def _rows(self, query: str) -> list[DataFrame]:
         """Return the rows of a query that has run, each as a DataFrame."""
-        rows = self._run(query).localCheckpoint()
+        rows = checkpoint(self._run(query))
         return [rows.offset(index).limit(1) for index in range(rows.count())]
 
     def _assign(self, row: DataFrame) -> None:

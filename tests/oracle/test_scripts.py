@@ -175,6 +175,26 @@ def sessions(
     remote.stop()
 
 
+def test_a_script_runs_in_its_session_where_another_one_is_active(
+    java: SparkSession, sessions: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    session = new_connect_session(java)  # PySpark leaves the first one of a process active
+    for key in ("type", "uri", "warehouse"):
+        name = f"spark.sql.catalog.scripts.{key}"
+        session.conf.set(name, sessions["connect"].conf.get(name))
+    ice.enable(session)
+    try:
+        table = new_table(session, "connect", "other")
+        script = f"BEGIN DELETE FROM {table} WHERE id < 0; SELECT count(*) AS n FROM {table}; END"
+        assert session.sql(script).columns == ["n"]
+        odd = "SELECT any_value(id, false) OVER (ORDER BY id) FROM range(0)"
+        session.sql(f"DELETE FROM {table} WHERE id IN ({odd})")
+    finally:
+        ice.disable(session)
+        session.stop()
+
+
 def new_table(session: Any, way: str, name: str) -> str:
     table = f"j.scripts.{name}" if way == "java" else f"scripts.d.{name}"
     if way == "java":

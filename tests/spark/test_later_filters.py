@@ -109,6 +109,18 @@ def test_a_query_without_columns_counts_the_rows(spark: SparkSession, table: ice
     assert frame.where("p = 3").agg(sf.count("*")).first() == (9,)
 
 
+METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_deleted", "_partition")
+
+
+def test_filters_on_metadata_columns_hold(spark: SparkSession, table: ice.Table) -> None:
+    table.delete("id = 13")
+    frame = frame_of(table, spark, metadata_columns=METADATA_COLUMNS)
+    assert sorted(row.id for row in frame.where("p = 3 AND _pos = 0").collect()) == [3]
+    assert frame.where("_file LIKE '%p=3%' AND NOT _deleted").count() == 9
+    assert [row.id for row in frame.where("_deleted").collect()] == [13]
+    assert frame.where("_partition.p = 3 AND _spec_id = 0").count() == 10
+
+
 @pytest.mark.parametrize("format_name", ["parquet", "orc"])
 def test_a_scan_of_deleted_rows_shows_them_to_queries_without_that_column(
     spark: SparkSession, tmp_path: Path, format_name: str

@@ -83,8 +83,10 @@ class QueriedScan:
         count = self.plan.record_count
         if used.is_counted and not used.filters and count is not None:
             return [self.spark.range(count)]
-        condition, variants = pushed_filter(context, used.filters)
         fields = context.read_schema.fields
+        # The planner has no values of metadata columns: Spark applies their filters to the rows.
+        stored = Schema(*(column for column in fields if context.table_schema.get(column.field_id)))
+        condition, variants = pushed_filter(replace(context, read_schema=stored), used.filters)
         # Deleted rows are shown if `_deleted` is a column of the scan, also to a query without it.
         read = (
             tuple(

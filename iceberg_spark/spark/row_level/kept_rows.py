@@ -24,7 +24,7 @@ def kept_rows(frame: DataFrame, *, apart: bool = True) -> Iterator[DataFrame]:
     persisted rows. There it is checkpointed, and held until nothing refers to it.
     """
     if is_connect(frame.sparkSession):
-        yield _checkpoint(frame)
+        yield checkpoint(frame)
         return
     own = frame.select("*", sf.lit(uuid.uuid4().hex).alias(RUN)) if apart else frame
     persisted = own.persist(StorageLevel.MEMORY_AND_DISK)
@@ -34,13 +34,15 @@ def kept_rows(frame: DataFrame, *, apart: bool = True) -> Iterator[DataFrame]:
         persisted.unpersist()
 
 
-def _checkpoint(frame: DataFrame) -> DataFrame:
-    """Checkpoint a DataFrame over Connect, in the session of that DataFrame.
+def checkpoint(frame: DataFrame, *, eager: bool = True) -> DataFrame:
+    """Checkpoint a DataFrame in its own session.
 
-    PySpark returns a DataFrame of the thread's active session. If the process has several Connect
-    sessions, that one may be another session, which does not have the rows.
+    Over Connect, PySpark returns a DataFrame of the thread's active session. If the process has
+    several Connect sessions, that one may be another session, which does not have the rows.
     """
-    active: Any = frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
+    if not is_connect(frame.sparkSession):
+        return frame.localCheckpoint(eager=eager)
+    active: Any = frame.localCheckpoint(eager=eager, storageLevel=StorageLevel.MEMORY_AND_DISK)
     relation = active._plan
     relation._spark_session = frame.sparkSession  # where it releases the rows in the end
     connect_frame: Any = type(frame)

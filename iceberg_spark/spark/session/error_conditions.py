@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
-
-from pyspark.errors import PySparkException
+from typing import Any, TypeVar
 
 from iceberg_spark.errors import (
     ColumnAlreadyExistsError,
@@ -28,7 +26,10 @@ from iceberg_spark.errors import (
     TooManyColumnsError,
     ViewAlreadyExistsError,
 )
+from iceberg_spark.lazy import LazyModule
 from iceberg_spark.scan.read_options import InvalidTimestampError
+
+_pyspark_errors = LazyModule("pyspark.errors")
 
 _KEY = "_spark_condition"
 
@@ -152,22 +153,26 @@ def condition_of(error: IcebergError) -> ErrorCondition | None:
     return condition
 
 
-def spark_condition(error: IcebergError | PySparkException) -> tuple[str | None, str | None]:
+def spark_condition(error: Exception) -> tuple[str | None, str | None]:
     """Return the condition and the SQLSTATE that an enabled session reports for an error.
 
     They are those that the error was given, of its class, or of Spark's error that caused it.
     """
-    if isinstance(error, PySparkException):
-        return error.getCondition(), error.getSqlState()
+    if not isinstance(error, IcebergError):
+        return _condition_of_spark(error)
     own = condition_of(error)
     if own is not None:
         return own.name, own.sql_state
     for base in type(error).__mro__:
         if base in CONDITIONS:
             return CONDITIONS[base]
-    cause = error.__cause__
-    if isinstance(cause, PySparkException) and cause.getCondition() == COLUMN_TYPE:
+    condition, sql_state = _condition_of_spark(error.__cause__)
+    if condition == COLUMN_TYPE:
         return CONDITIONS[IncompatibleTypeError]
-    if isinstance(cause, PySparkException):
-        return cause.getCondition(), cause.getSqlState()
+    return condition, sql_state
+
+
+def _condition_of_spark(error: Any) -> tuple[str | None, str | None]:
+    if isinstance(error, _pyspark_errors.PySparkException):
+        return error.getCondition(), error.getSqlState()
     return None, None

@@ -217,13 +217,8 @@ def plan_query(
     try:
         parsed = ParsedQuery.of(text, session_dialect(spark))
     except UnreadableTextError as error:
-        if is_connect(spark) and names is None and names_no_table(spark, text):
-            return Query(text, ())
-        if is_connect(spark):
-            raise UnreadableTextError(f"{error}. {_CLASSIC_ONLY}") from None
-        if names is not None or outer is not _NO_OUTER_SCOPE or not registered_catalogs(spark):
-            raise
-        return Query(text, ())  # Spark finds the tables, or raises the error
+        is_of_view = names is not None or outer is not _NO_OUTER_SCOPE
+        return _query_of_spark(spark, text, error, is_of_view=is_of_view)
     text, dialect, references = parsed.text, parsed.dialect, parsed.references
     if names is not None:
         names.check_text(parsed.tree.root, text, dialect)
@@ -248,6 +243,21 @@ def plan_query(
     ]
     edits = (*qualified.edits, *stars_without(text, references, hidden, dialect))
     return Query(text, tuple(parts), tuple(sorted(edits)), qualified.names)
+
+
+def _query_of_spark(
+    spark: SparkSession, text: str, error: UnreadableTextError, *, is_of_view: bool
+) -> Query:
+    """Return a query for Spark's parser, which finds the tables or raises an error.
+
+    Over Connect, that is a query without Iceberg tables. Raises the error for all others.
+    """
+    if not is_connect(spark):
+        if is_of_view or not registered_catalogs(spark):
+            raise error
+    elif is_of_view or not names_no_table(spark, text):
+        raise UnreadableTextError(f"{error}. {_CLASSIC_ONLY}") from None
+    return Query(text, ())
 
 
 def _qualified_columns(

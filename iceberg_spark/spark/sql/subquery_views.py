@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.catalyst.classic_queries import frame_of
+from iceberg_spark.spark.row_level.kept_rows import checkpoint
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.named_relation import folding, named_relation
@@ -122,7 +123,7 @@ def _replace_subqueries(context: StatementContext, text: str, views: ExitStack) 
             rows = plan_query(context.spark, text[start:end], context=context).frame(context.spark)
         except AnalysisException:
             continue
-        view = _create_view(rows.localCheckpoint(eager=False), views)
+        view = _create_view(checkpoint(rows, eager=False), views)
         pieces += [text[position:start], f"SELECT * FROM {view}"]  # noqa: S608
         position = end
     return "".join([*pieces, text[position:]])
