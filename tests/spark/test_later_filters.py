@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 
 import iceberg_spark as ice
 from iceberg_spark.spark.catalyst import spark_catalog
+from iceberg_spark.spark.reading import plan_frame as plan_frame_module
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 
 ORC = {"write.format.default": "orc", "format-version": "2", "write.delete.mode": "merge-on-read"}
@@ -133,6 +134,25 @@ def test_a_scan_of_deleted_rows_shows_them_to_queries_without_that_column(
     assert frame.count() == len(frame.collect()) == frame.select("id").count() == 10
     assert frame.select("id").where("id < 5").count() == 5
     assert frame.where("NOT _deleted").count() == 9
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "orc"])
+def test_the_engines_of_a_frame_are_chosen_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str
+) -> None:
+    properties = {"write.format.default": format_name}
+    table = ice.create_table(str(tmp_path / "f"), "id bigint", properties=properties)
+    table.append(pa.table({"id": range(10)}))
+    chosen: list[int] = []
+    choose = plan_frame_module.choose_engines
+
+    def counted(plan: Any, reach: Any) -> Any:
+        chosen.append(len(plan))
+        return choose(plan, reach)
+
+    monkeypatch.setattr(plan_frame_module, "choose_engines", counted)
+    frame_of(table, spark)
+    assert chosen == [1]
 
 
 def test_a_session_without_the_classes_reads_the_same(

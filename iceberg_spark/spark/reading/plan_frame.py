@@ -61,6 +61,7 @@ def plan_frame(
     engine: Engine | None = None,
     split: SplitOptions | None = None,
     filters: bool = True,
+    groups: Sequence[FileGroup] | None = None,
 ) -> DataFrame:
     """Return the rows of a plan as a DataFrame. Nothing is planned again, and nothing is read yet.
 
@@ -75,19 +76,27 @@ def plan_frame(
         split: how the Arrow engine splits files into tasks.
         filters: apply the filter of the plan. A query that has it among its own conditions needs no
             second one.
+        groups: the result of `file_groups` for the plan, if it is known.
 
     Raises:
         UnsupportedError: the given engine cannot read a file.
     """
-    rows = plan_rows(plan, spark, engine=engine, split=split, filters=filters)
+    rows = plan_rows(plan, spark, engine=engine, split=split, filters=filters, groups=groups)
     frame = frame_of(rows, spark)
     count = plan.record_count
     return frame if count is None or engine == "arrow" else with_count(frame, count)
 
 
-def is_native(plan: ScanPlan, spark: SparkSession) -> bool:
-    """Return whether Spark's reader can read all files of a plan."""
-    return all(group.engine == "native" for group in choose_engines(plan, reach_of(spark)))
+def file_groups(
+    plan: ScanPlan, spark: SparkSession, engine: Engine | None = None
+) -> Sequence[FileGroup]:
+    """Return the files of a plan by the engine that reads them, none if `engine` is "arrow"."""
+    return () if engine == "arrow" else choose_engines(plan, reach_of(spark))
+
+
+def are_native(groups: Sequence[FileGroup]) -> bool:
+    """Return whether there are files, and Spark's reader reads all of them."""
+    return bool(groups) and all(group.engine == "native" for group in groups)
 
 
 def plan_rows(
@@ -97,25 +106,21 @@ def plan_rows(
     engine: Engine | None = None,
     split: SplitOptions | None = None,
     filters: bool = True,
+    groups: Sequence[FileGroup] | None = None,
 ) -> Rows:
     """Return the rows of a plan for a query that they become a part of, as `plan_frame` does."""
     check_geo_types(plan.context.read_schema, spark)
-    groups: list[FileGroup] = []
-
-    def natively() -> list[DataFrame] | None:
-        groups.extend(choose_engines(plan, reach_of(spark)))
-        is_native = groups and all(group.engine == "native" for group in groups)
-        return _relations(plan, groups, spark, filters=filters) if is_native else None
-
-    frames = None if engine == "arrow" else natively()
-    if frames is None:
+    if groups is None:
+        groups = file_groups(plan, spark, engine)
+    if not are_native(groups):
         return _mixed(plan, groups, spark, engine, split, filters=filters)
+    frames = _relations(plan, groups, spark, filters=filters)
     # The type is said once more, so that no field id of a relation is seen.
     return TypedRows(nullable(to_spark(plan.context.read_schema)), frames)
 
 
 def _relations(
-    plan: ScanPlan, native: list[FileGroup], spark: SparkSession, *, filters: bool
+    plan: ScanPlan, native: Sequence[FileGroup], spark: SparkSession, *, filters: bool
 ) -> list[DataFrame]:
     session = reading_session(spark, local=all(group.is_local for group in native))
     prune_in_optimizer(spark)
@@ -129,7 +134,7 @@ def _relations(
 
 def _mixed(
     plan: ScanPlan,
-    groups: list[FileGroup],
+    groups: Sequence[FileGroup],
     spark: SparkSession,
     engine: Engine | None,
     split: SplitOptions | None,

@@ -22,7 +22,7 @@ from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.spark.adapt.many_columns import pick_columns
 from iceberg_spark.spark.adapt.types import check_geo_types, nullable, to_spark
 from iceberg_spark.spark.catalyst.spark_catalog import RowsRequest, lazy_frame
-from iceberg_spark.spark.reading.plan_frame import is_native, plan_frame, with_count
+from iceberg_spark.spark.reading.plan_frame import are_native, file_groups, plan_frame, with_count
 from iceberg_spark.spark.reading.relation_registry import pushed_filter
 from iceberg_spark.spark.session.engine import Engine
 from iceberg_spark.spec import reserved
@@ -41,20 +41,19 @@ def scan_frame(
     The arguments, the columns and the errors are those of `plan_frame`.
     """
     check_geo_types(plan.context.read_schema, spark)
-    if _is_pruned_later(plan, spark, engine):
+    groups = file_groups(plan, spark, engine)
+    if engine != "native" and not are_native(groups) and _can_be_planned_again(plan):
         scan = QueriedScan(spark, plan, engine, split)
         frame = lazy_frame(spark, plan.context.table_location, scan)
         if frame is not None:
             count = plan.record_count
             return frame if count is None or engine == "arrow" else with_count(frame, count)
-    return plan_frame(plan, spark, engine=engine, split=split)
+    return plan_frame(plan, spark, engine=engine, split=split, groups=groups)
 
 
-def _is_pruned_later(plan: ScanPlan, spark: SparkSession, engine: Engine | None) -> bool:
-    """Return whether files that the Arrow engine reads can be planned again."""
-    if engine == "native" or plan.metadata is None or plan.is_by_catalog or not len(plan):
-        return False
-    return engine == "arrow" or not is_native(plan, spark)
+def _can_be_planned_again(plan: ScanPlan) -> bool:
+    """Return whether the plan has files that another filter may leave out."""
+    return plan.metadata is not None and not plan.is_by_catalog and len(plan) > 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
