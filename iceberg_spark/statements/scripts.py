@@ -67,11 +67,10 @@ def run_script(
     """
     if args is not None and not isinstance(args, Mapping):
         raise InvalidInputError("The parameters of a script need names: write :name for each ?")
-    error = (
-        None if frames else syntax_error(spark, text, args or None)
-    )  # with {fields} it is not SQL yet
-    if error is not None:
-        raise error
+    if not frames:  # a text with {fields} is not SQL yet
+        error = syntax_error(spark, text, args or None)
+        if error is not None:
+            raise error
     running = _Running(spark, lambda statement: run(spark, statement, args, frames))
     running.step(script)
     return nothing(spark) if running.result is None else running.result
@@ -330,7 +329,7 @@ class _Running:
                     break
 
     def _for_each(self, loop: ForEach) -> None:
-        no_rows: list[DataFrame] = []
+        no_rows: Iterator[DataFrame] = iter(())
         rows = self._attempt(partial(self._rows, loop.query), no_rows)
         with _caught(_Leave, loop.label), self._scope(_Scope(loop.variable)):
             for row in rows:
@@ -338,10 +337,10 @@ class _Running:
                 with _caught(_Iterate, loop.label):
                     self._steps(loop.body)
 
-    def _rows(self, query: str) -> list[DataFrame]:
-        """Return the rows of a query that has run, each as a DataFrame."""
+    def _rows(self, query: str) -> Iterator[DataFrame]:
+        """Run a query, and return its rows, each as a DataFrame that is created when it is used."""
         rows = checkpoint(self._run(query))
-        return [rows.offset(index).limit(1) for index in range(rows.count())]
+        return (rows.offset(index).limit(1) for index in range(rows.count()))
 
     def _assign(self, row: DataFrame) -> None:
         """Set the variables of FOR to the values of a row; the first row declares them."""
