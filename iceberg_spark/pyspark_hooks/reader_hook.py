@@ -5,6 +5,7 @@ The native engine reads the batches of Iceberg tables.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -62,8 +63,8 @@ _OPTION_OF = {
 }
 
 
-class ReaderHook(BuilderHook):
-    """Records calls and passes them on; `load` and `table` read Iceberg tables themselves."""
+class _LoadHook(BuilderHook):
+    """What the readers of batches and of streams have in common."""
 
     _session: SparkSession
 
@@ -73,10 +74,33 @@ class ReaderHook(BuilderHook):
         self._session = session
 
     def schema(self, schema: StructType | str) -> Self:
-        """Leave a load with a schema of the user's to the source, which checks it."""
-        self._builder_state.other = True
+        """Pass a schema on."""
         self._own.schema(schema)
         return self
+
+    def _location(
+        self,
+        path: str | list[str] | None,
+        source: str | None,
+        schema: StructType | str | None,
+        options: Mapping[str, Any],
+    ) -> str | None:
+        """Record the arguments of a load; return the table's location, None without one."""
+        if source is not None:
+            self.format(source)
+        if schema is not None:
+            self.schema(schema)
+        self.options(**options)
+        return self._builder_state.location(path)
+
+
+class ReaderHook(_LoadHook):
+    """Records calls and passes them on; `load` and `table` read Iceberg tables themselves."""
+
+    def schema(self, schema: StructType | str) -> Self:
+        """Leave a load with a schema of the user's to the source, which checks it."""
+        self._builder_state.other = True
+        return super().schema(schema)
 
     def load(
         self,
@@ -86,12 +110,7 @@ class ReaderHook(BuilderHook):
         **options: Any,
     ) -> DataFrame:
         """Return the native frame of a table, PySpark's own for everything else."""
-        if format is not None:
-            self.format(format)
-        if schema is not None:
-            self.schema(schema)
-        self.options(**options)
-        table = self._builder_state.location(path)
+        table = self._location(path, format, schema, options)
         if not self._builder_state.is_ours(self._session) or table is None:
             frame: DataFrame = self._own.load(path)
             return frame
@@ -183,18 +202,11 @@ def _zone(session: SparkSession) -> dict[str, str]:
     return {} if zone is None else {"time-zone": zone}
 
 
-class StreamReaderHook(BuilderHook):
+class StreamReaderHook(_LoadHook):
     """Records calls and passes them on, with the catalog's settings for Iceberg tables.
 
     The data source reads the stream: Spark plans its batches in processes of its own.
     """
-
-    _session: SparkSession
-
-    def begin(self, session: SparkSession) -> None:
-        """Start recording; called once, when the session creates the reader."""
-        self._builder_state = BuilderState()
-        self._session = session
 
     def load(
         self,
@@ -204,12 +216,7 @@ class StreamReaderHook(BuilderHook):
         **options: Any,
     ) -> DataFrame:
         """Return the stream of a table, and leave everything else to PySpark."""
-        if format is not None:
-            self.format(format)
-        if schema is not None:
-            self._own.schema(schema)
-        self.options(**options)
-        table = self._builder_state.location(path)
+        table = self._location(path, format, schema, options)
         if table is not None and self._builder_state.is_ours(self._session):
             self._own.format(FORMAT_NAME)
             for key, value in catalog_to_send(self._session, table).items():
