@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 import iceberg_spark as ice
@@ -43,6 +44,12 @@ TYPES = (
 )
 SPECS = ("bucket(3, id)", "a", "b", "truncate(2, c)", "years(d)")
 WIDER = {"int": "bigint", "float": "double"}
+WITH_SPARK = settings(
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # to shrink takes too long with Spark
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+"""Settings of tests that build a table for each example and read it with Spark."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import tempfile
 import uuid
 from pathlib import Path
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from pyspark.sql import SparkSession
 
 from tests import random_tables
@@ -14,12 +14,7 @@ from tests.oracle.product import read_both
 from tests.row_model import found
 
 
-@settings(
-    max_examples=5,
-    deadline=None,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # to shrink takes too long with Spark
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(random_tables.WITH_SPARK, max_examples=5)
 @given(history=random_tables.histories)
 def test_a_random_table_reads_as_java_reads_it(
     java: SparkSession, history: list[random_tables.Step]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iceberg_spark as ice
@@ -184,12 +184,7 @@ def test_workers_without_the_library_refuse_distributed_planning(
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=8,
-    deadline=None,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # to shrink takes too long with Spark
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(random_tables.WITH_SPARK, max_examples=8)
 @given(history=random_tables.histories, choice=st.data())
 def test_a_random_table_is_planned_by_tasks_as_by_the_driver(
     spark: Any,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import random_tables
@@ -14,12 +14,7 @@ from tests.row_model import found
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=8,
-    deadline=None,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # to shrink takes too long with Spark
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(random_tables.WITH_SPARK, max_examples=8)
 @given(history=random_tables.histories, choice=st.data())
 def test_a_random_table_reads_the_same_by_both_engines(
     spark: Any, history: list[random_tables.Step], choice: st.DataObject
